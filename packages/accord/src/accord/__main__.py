@@ -7,7 +7,7 @@ TOOLS = "accord_tools"
 
 
 def main() -> int:
-    """Run the command line; without it, say how to install it."""
+    """Run the command line; if it is not installed, say how to install it."""
     try:
         from accord_tools.cli import main as command_line
     except ModuleNotFoundError as error:

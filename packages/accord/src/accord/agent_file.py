@@ -3,7 +3,7 @@
 `FILE.py` runs as a program, as `python FILE.py` would. If it ends without having served its input, because it defines
 an agent and does not run it, that agent is served. `FILE.py:NAME` is loaded as a module, and the agent in its variable
 NAME is served. In both cases the client is the program that started this one. A `Proxy` or a `Chain` is served like an
-agent. `accord dev` also takes a module in place of the file: `PACKAGE.MODULE` or `PACKAGE.MODULE:NAME`.
+agent. `accord dev` also takes a module instead of the file: `PACKAGE.MODULE` or `PACKAGE.MODULE:NAME`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTAL
 
 
 def python_command(words: Sequence[str]) -> list[str] | None:
-    """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
+    """Return the command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first
+    word.
+    """
     from accord.installation import own_command  # the program that runs the file does without these
     from accord.transports.launch import program_file
 
@@ -34,7 +36,7 @@ def python_command(words: Sequence[str]) -> list[str] | None:
 
 
 def startable(words: Sequence[str]) -> list[str]:
-    """The same command; a Python file that is no program itself is started with this Python."""
+    """Return the same command; a Python file that is not executable is started with this Python."""
     from accord.transports.launch import program_file
 
     python = python_command(words) if words else None
@@ -55,12 +57,12 @@ def main(arguments: list[str]) -> int:
         print(f"accord: {error}", file=sys.stderr)
         return WRONG_USAGE
     if agent is not None:
-        agent.run()  # at the end of the input, which a program that ran its agent has left, it returns at once
+        agent.run()  # returns at once at the end of the input, which a program that ran its agent has reached
     return 0
 
 
 def split(written: str) -> tuple[str, str | None]:
-    """The file or module, and the name of the agent in it.
+    """Split the file or module from the name of the agent in it.
 
     >>> split("agents/mine.py:agent"), split("mine.py"), split("team.mine:agent")
     (('agents/mine.py', 'agent'), ('mine.py', None), ('team.mine', 'agent'))
@@ -78,9 +80,9 @@ class Runnable(Protocol):
 
 
 def load_agent(written: str, arguments: Sequence[str]) -> Runnable | None:
-    """Run this file or module, and return the agent to serve; None if it is a program that does without one.
+    """Run this file or module, and return the agent to serve; None if it is a program that needs none.
 
-    Raises NoAgent if there is no such file, no such agent, or no reason to prefer one of several.
+    Raises NoAgent if the file or the agent does not exist, or the choice is ambiguous.
     """
     place, name = split(written)
     if (
@@ -103,14 +105,14 @@ def load_agent(written: str, arguments: Sequence[str]) -> Runnable | None:
 
 
 def _globals_of_module(name: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Import a module from the current folder, or from where Python finds it."""
+    """Import a module from the current folder, or from the import path."""
     sys.path.insert(0, str(Path.cwd()))
     sys.argv = [name, *arguments]
     return vars(importlib.import_module(name))
 
 
 def _globals_of(file: str, name: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Run the file as a module of this name. It stays importable: types with annotations as text look them up there."""
+    """Run the file as a module of this name. It stays importable: types with string annotations look names up there."""
     path = Path(file)
     sys.path.insert(0, str(path.resolve().parent))  # as for a program, whose own folder comes first
     sys.argv = [file, *arguments]
@@ -121,7 +123,7 @@ def _globals_of(file: str, name: str, arguments: Sequence[str]) -> dict[str, Any
 
 
 def _is_served(value: object) -> bool:
-    """Whether this is an agent, a proxy or a chain; their modules are loaded by a program that has one."""
+    """Whether this is an agent, a proxy or a chain; a program that has one has loaded its module."""
     homes = ("accord.agent.agent", "accord.proxy.proxy", "accord.proxy.chain")
     kinds = [getattr(sys.modules[home], home.rpartition(".")[2].title()) for home in homes if home in sys.modules]
     return isinstance(value, tuple(kinds))

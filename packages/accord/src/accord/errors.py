@@ -1,4 +1,4 @@
-"""Every exception of Accord, who erred, and the end of a program's standard error as its note.
+"""Every exception of Accord, and the end of a program's standard error as its note.
 
 AccordError
 ├── ProtocolError          the other side broke the protocol
@@ -33,8 +33,9 @@ NOT_FOUND = -32002
 UNSUPPORTED_VERSION = -32022
 
 EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
-"""Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
-answered `initialize`; something of ours failed; they stopped reading or answering."""
+"""Why a connection ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before
+it answered `initialize`; something of ours failed; they stopped reading or answering.
+"""
 
 StoreTrouble = Literal[
     "newer_format",
@@ -49,9 +50,10 @@ StoreTrouble = Literal[
     "replaced",
     "failed",
 ]
-"""What is wrong: a newer Accord wrote the file; it is something else; it is damaged; the session exists already, does
-not exist, or was resumed elsewhere; a page's cursor is invalid; other programs kept the file locked; its disk is full;
-the file was deleted or replaced while it was open; it cannot be read or written."""
+"""The fault: a newer Accord wrote the file; it is something else; it is damaged; the session exists already, does not
+exist, or was resumed elsewhere; a page's cursor is invalid; other programs kept the file locked; its disk is full; the
+file was deleted or replaced while it was open; it cannot be read or written.
+"""
 
 
 class AccordError(Exception):
@@ -60,11 +62,11 @@ class AccordError(Exception):
     safe_to_tell: bool = False
     """Whether the peer may read the text: then it answers the request whose handler raised the error.
 
-    Other errors may name paths, addresses or keys of this side. The peer is told "Internal error" instead.
+    Other errors may name paths, addresses or keys of this side. The peer gets "Internal error" instead.
     """
 
     def may_be_told(self, peer: object) -> bool:  # noqa: ARG002
-        """Whether this peer may read the text; `peer` is what identifies its connection."""
+        """Whether this peer may read the text; `peer` identifies its connection."""
         return self.safe_to_tell
 
 
@@ -75,13 +77,13 @@ class ProtocolError(AccordError):
 class DecodeError(ProtocolError, ValueError):
     """A value does not have the shape that the protocol gives it.
 
-    `path` is in the wire's words (`$.update.content.text`), `problem` says what is wrong there.
+    `path` uses the names of the wire (`$.update.content.text`), `problem` is the fault there.
     """
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{problem} at {path}")
         self.path = path
-        """Where the value is, in the names of the wire."""
+        """The path to the value, in the names of the wire."""
         self.problem = problem
         """The fault at that place."""
 
@@ -106,8 +108,8 @@ class ConversionError(AccordError, ValueError):
 class PeerError(AccordError):
     """The other side answered our request with an error.
 
-    Where the other side is an agent's process that we started, `stderr` is the end of what it wrote to standard error,
-    which is a note of the exception, too.
+    If the other side is an agent's process that we started, `stderr` is the end of its standard error, which is also a
+    note of the exception.
     """
 
     def __init__(self, method: str, code: int, message: str, data: Any = None, *, said_by: object = None) -> None:
@@ -120,15 +122,15 @@ class PeerError(AccordError):
         self.message = message
         """The error's text, as the other side sent it."""
         self.data = data
-        """What else the other side said about it; None if nothing."""
+        """Further data from the other side; None if there is none."""
         self.stderr = ""
-        """The end of what the agent's process had written to stderr; empty if nothing was captured."""
+        """The end of the standard error of the agent's process; empty if nothing was captured."""
         self.outcome: Any = None
-        """The `Outcome` of the turn that failed with this error, with what it had said and done; None for any other."""
+        """The `Outcome` of the turn that failed with this error, with its results so far; None for any other."""
         self._said_by = said_by
 
     def may_be_told(self, peer: object) -> bool:
-        """Whether this peer may read the text: the peer that said it may, and no other."""
+        """Whether this peer may read the text: only the peer that sent it."""
         return self.safe_to_tell or (peer is not None and self._said_by is peer)
 
 
@@ -147,31 +149,35 @@ class RequestError(AccordError):
         self.message = message
         """The error's text, for people."""
         self.data = data
-        """More about the error, as JSON; None if there is nothing more."""
+        """Further data, as JSON; None if there is none."""
 
     @classmethod
     def parse_error(cls, message: str = "Parse error", **data: Any) -> RequestError:
-        """Text inside the request is not JSON, or not what it should be (-32700); `data` says more."""
+        """Return the error for text in the request that is not JSON, or not the right JSON (-32700); `data` has
+        details.
+        """
         return cls(PARSE_ERROR, message, data or None)
 
     @classmethod
     def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
-        """The request cannot be handled as it is (-32600); `data` says more."""
+        """Return the error for a request that cannot be handled as it is (-32600); `data` has details."""
         return cls(INVALID_REQUEST, message, data or None)
 
     @classmethod
     def method_not_found(cls, method: str) -> RequestError:
-        """This method has no handler (-32601)."""
+        """Return the error for a method without a handler (-32601)."""
         return cls(METHOD_NOT_FOUND, "Method not found", {"method": method})
 
     @classmethod
     def invalid_params(cls, message: str = "Invalid params", **data: Any) -> RequestError:
-        """The params are invalid (-32602); `data` says more, such as the `path` of the wrong value."""
+        """Return the error for invalid params (-32602); `data` has details, such as the `path` of the wrong value."""
         return cls(INVALID_PARAMS, message, data or None)
 
     @classmethod
     def internal(cls, message: str = "Internal error", **data: Any) -> RequestError:
-        """The request failed (-32603); `data` says more. It is sent, so it must hold no secrets."""
+        """Return the error for a failed request (-32603); `data` has details. It is sent, so it must hold no
+        secrets.
+        """
         return cls(INTERNAL_ERROR, message, data or None)
 
     @classmethod
@@ -191,10 +197,10 @@ class RequestError(AccordError):
 
 
 class ConnectionClosed(AccordError):
-    """The link has ended.
+    """The connection has ended.
 
-    `reason` is one of a fixed set of words, for programs; the text is for people. Where the other side was a process,
-    `exit_code` (negative: the signal that ended it) and the tail of its `stderr` say what happened to it.
+    `reason` is one of a fixed set of words, for programs; the text is for people. If the other side was a process,
+    `exit_code` (negative: the signal that ended it) and the tail of its `stderr` show what happened to it.
     """
 
     def __init__(self, reason: EndReason, detail: str = "", *, exit_code: int | None = None, stderr: str = "") -> None:
@@ -205,18 +211,18 @@ class ConnectionClosed(AccordError):
             text += f": {_brief(last_words.splitlines()[-1])}"
         super().__init__(text)
         self.reason: EndReason = reason
-        """Why the connection ended, in one of a fixed set of words."""
+        """Why the connection ended, as one of a fixed set of words."""
         self.exit_code = exit_code
         """The exit code of the agent's process, negative for a signal; None if it is unknown."""
         self.stderr = stderr
-        """The end of what the agent's process wrote to stderr."""
+        """The end of the standard error of the agent's process."""
         add_note(self, stderr)
 
 
 class CapabilityMissing(AccordError):
     """The other side never declared the capability that this call needs."""
 
-    safe_to_tell = True  # it names a capability and an action of the protocol, nothing of this side
+    safe_to_tell = True  # it names a capability and an action of the protocol, and reveals nothing of this side
 
     def __init__(self, capability: str, action: str) -> None:
         super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
@@ -227,7 +233,7 @@ class CapabilityMissing(AccordError):
 
 
 class McpServerError(AccordError):
-    """An MCP server of a session is not there, or did not do what was asked."""
+    """An MCP server of a session cannot be reached, or a request to it failed."""
 
     def __init__(self, server: str, problem: str) -> None:
         super().__init__(f"MCP server {server}: {problem}")
@@ -238,7 +244,7 @@ class McpServerError(AccordError):
 
 
 class Timeout(AccordError, TimeoutError):
-    """A deadline passed before the other side did what was asked."""
+    """A deadline passed before the other side responded."""
 
 
 class Overflow(AccordError):
@@ -246,16 +252,16 @@ class Overflow(AccordError):
 
 
 class ConfigurationError(AccordError, ValueError):
-    """A file that the user wrote (rules, MCP servers) is invalid; the text says where and why."""
+    """A file that the user wrote (rules, MCP servers) is invalid; the text names the place and the fault."""
 
 
 class StoreError(AccordError):
-    """A store of sessions cannot do what it was asked; `reason` is one of a fixed set of words, for programs."""
+    """An operation of a store of sessions failed; `reason` is one of a fixed set of words, for programs."""
 
     def __init__(self, reason: StoreTrouble, detail: str) -> None:
         super().__init__(detail)
         self.reason: StoreTrouble = reason
-        """What is wrong, in one of a fixed set of words."""
+        """The fault, as one of a fixed set of words."""
 
 
 class StaleSuggestion(AccordError):
@@ -274,7 +280,7 @@ _WHAT_ENDED: dict[EndReason, str] = {
 
 
 def keep_stderr(error: PeerError, stderr: str) -> None:
-    """Keep the end of the agent's standard error with the error that it answered with, once."""
+    """Attach the end of the agent's standard error to the error of its answer, once."""
     if stderr and not error.stderr:
         error.stderr = shortened(stderr)
         add_note(error, error.stderr)
@@ -286,16 +292,16 @@ def _brief(value: object, limit: int = 300) -> str:
 
 
 MOST_LINES = 40
-"""Lines of standard error that an exception carries: a traceback with an exception group has about that many."""
+"""Lines of standard error that an exception carries: about the length of a traceback with an exception group."""
 
 MOST_CHARACTERS = 8 * 1024
 """Characters of standard error that an exception carries."""
 
 
 def last_lines(text: str, most: int = MOST_LINES, characters: int | None = None) -> list[str]:
-    """The last lines of this text, without newlines and without blank lines at the end.
+    """Return the last lines of this text, without newlines and without blank lines at the end.
 
-    `characters` bounds them all together; the first line may be cut at its beginning.
+    `characters` limits their total length; the first line may be cut at its beginning.
 
     >>> last_lines("one\\ntwo\\nthree\\n\\n", most=2)
     ['two', 'three']
@@ -313,12 +319,12 @@ def shortened(text: str) -> str:
 
 
 def add_note(error: BaseException, stderr: str) -> None:
-    """Add the end of an agent's standard error to an exception, if there is any, for the people who read a traceback.
+    """Add the end of an agent's standard error, if there is any, to an exception as a note for its traceback.
 
     Python prints notes to the terminal as they are, so control characters are made visible.
     """
     if lines := last_lines(stderr, MOST_LINES, MOST_CHARACTERS):
-        from accord.printable import printable  # not needed before something goes wrong
+        from accord.printable import printable  # not needed before something fails
 
         shown = "".join(f"\n  {line}" for line in printable("\n".join(lines)).split("\n"))
         error.add_note(f"the last lines of the agent's standard error:{shown}")
@@ -330,6 +336,6 @@ class OutputError(AccordError, ValueError):
     def __init__(self, problem: str, text: str, wanted: str | None = None) -> None:
         super().__init__(f"the answer does not fit {wanted or 'the type of output='}: {problem}")
         self.problem = problem
-        """What does not fit: the path, what was wanted there, and what the answer has."""
+        """The mismatch: the path, the expected value there, and the value in the answer."""
         self.text = text
         """The whole answer."""

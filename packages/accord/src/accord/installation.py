@@ -1,4 +1,4 @@
-"""What is installed beside the core: plug-ins of other distributions, extras, and the other packages of Accord.
+"""Installed packages beside the core: plug-ins of other distributions, extras, and the other packages of Accord.
 
 A plug-in is an entry point:
 
@@ -11,11 +11,11 @@ A plug-in is an entry point:
 | `accord.extensions` | an extension's name | a class of `accord.Extension` |
 
 Listing plug-ins reads the metadata of every installed distribution, which takes tens of milliseconds. So it is read
-once, when a name turns up that Accord does not have itself: its own plug-ins are known without metadata, and no other
-replaces them. A plug-in's code is imported when it is used. A broken plug-in breaks only what uses it, with an error
-that names its distribution.
+once, when a name comes up that Accord does not have itself: its own plug-ins are known without metadata, and no other
+replaces them. A plug-in's code is imported when it is used. A broken plug-in breaks only its users, with an error that
+names its distribution.
 
-The core needs msgspec only. What needs more says which extra is missing and prints the command that installs it. The
+The core needs only msgspec. Features that need more name the missing extra and print the command that installs it. The
 command depends on how Accord itself was installed: from an index, from a repository, or from a folder with its source,
 where an install by name would fetch another package.
 """
@@ -70,8 +70,8 @@ class PluginError(ConfigurationError):
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """Return the installed plug-ins of this group by name; nothing of them is imported.
 
-    They are in the order of their names. Of several with one name, Accord's own counts, then the first on `sys.path`.
-    What is installed later is not seen.
+    They are sorted by name. Of several with one name, Accord's own counts, then the first on `sys.path`. Later
+    installations are not seen.
     """
     from importlib.metadata import EntryPoint, distributions  # costs more than the start of a small program
 
@@ -79,7 +79,7 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
     for distribution in distributions():
         try:
             points = [it for it in distribution.entry_points if it.group == group]
-        except Exception as error:  # metadata that somebody wrote by hand must not end everybody's programs
+        except Exception as error:  # metadata that somebody wrote by hand must not break every program
             warnings.warn(f"cannot read the entry points of {distribution.name}: {error}", stacklevel=2)
             continue
         for point in points:
@@ -88,7 +88,7 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
-    """Import what this plug-in names; raises PluginError if that fails."""
+    """Import the object that this plug-in names; raises PluginError if that fails."""
     try:
         return plugin.load()
     except (Exception, SystemExit) as error:  # a script that is imported may exit
@@ -96,7 +96,7 @@ def load_plugin(plugin: EntryPoint) -> Any:
 
 
 def plugin_for_scheme(group: str, url: str) -> Any:
-    """Load the plug-in of this group for a URL's scheme; raises PluginError, with what is known, if there is none."""
+    """Load the plug-in of this group for a URL's scheme; raises PluginError, with the known ones, if there is none."""
     scheme = scheme_of(url) or ""
     if (own := OWN[group].get(scheme)) is not None:
         module, _, name = own.partition(":")
@@ -111,7 +111,7 @@ def plugin_for_scheme(group: str, url: str) -> Any:
 
 
 def scheme_of(written: str) -> str | None:
-    """Return the scheme of a URL; None for what is no URL, such as a command or a path.
+    """Return the scheme of a URL; None for anything else, such as a command or a path.
 
     >>> scheme_of("https://agents.example/acp"), scheme_of("gemini --acp"), scheme_of("C://agents/mine.exe")
     ('https', None, None)
@@ -170,14 +170,14 @@ DISTRIBUTIONS: Mapping[str, str] = {
 
 @cache
 def mcp_is_installed() -> bool:
-    """Whether the official package of MCP is installed. Each connection asks, and each look searches the whole path."""
+    """Whether the official package of MCP is installed. Each connection asks, and each search covers the whole path."""
     import importlib.util  # few programs look for packages
 
     return importlib.util.find_spec("mcp") is not None
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra, for the way in which Accord was installed.
+    """Return the command that installs an extra, for the way in which Accord was installed.
 
     >>> install_command("mcp").startswith("pip install ")
     True
@@ -186,7 +186,7 @@ def install_command(extra: str) -> str:
 
 
 def missing_package(package: str, what: str) -> AccordError:
-    """The error for something that needs another distribution of Accord, such as `accord-check`.
+    """Return the error for something that needs another distribution of Accord, such as `accord-check`.
 
     >>> print(str(missing_package("accord-check", "accord check")).partition(":")[0])
     accord check needs the package 'accord-check'
@@ -195,7 +195,7 @@ def missing_package(package: str, what: str) -> AccordError:
 
 
 def missing_extra(extra: str, what: str) -> AccordError:
-    """The error for something that needs an extra.
+    """Return the error for something that needs an extra.
 
     >>> print(str(missing_extra("http", "connecting to a URL")).partition(":")[0])
     connecting to a URL needs the extra 'http'
@@ -209,21 +209,21 @@ def needs_extra(extra: str, what: str) -> str:
 
 
 def extra_of(error: ImportError) -> str | None:
-    """The extra whose package an import did not find; None if it is no package of an extra."""
+    """Return the extra whose package an import did not find; None if it is no package of an extra."""
     return PACKAGES.get((error.name or "").partition(".")[0])
 
 
 def own_command(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module of Accord with these arguments, safe to start in any folder.
+    """Return the command that runs a module of Accord with these arguments, safe to start in any folder.
 
     `python -m` searches the current folder before the installed packages. An agent starts in the folder of a project,
-    and a file `json.py` there would run in place of the standard module; `-P` leaves that folder out.
+    and a file `json.py` there would shadow the standard module; `-P` excludes that folder.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def _pip_install(package: str, extra: str = "") -> str:
-    """The command that installs one of our distributions from where this one is from."""
+    """Return the command that installs one of our distributions from where this one is from."""
     import shlex  # every start loads this module, and few ask it
     from pathlib import Path, PurePosixPath
 
@@ -245,7 +245,9 @@ def _pip_install(package: str, extra: str = "") -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Where Accord was installed from (PEP 610); empty for an index, and the source's folder where it only runs."""
+    """Return where Accord was installed from (PEP 610); empty for an index, and the source's folder if it only runs
+    there.
+    """
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path
@@ -268,15 +270,15 @@ def _folder(url: str) -> str:
 
 # Names of a package that are loaded when they are first used (PEP 562): `homes_of` and `on_first_use`.
 #
-# `accord` and `accord.http` have many names, and a program needs few of them: it pays for the
-# modules of those. Type checkers see ordinary imports under `TYPE_CHECKING`; at run time a table says which module has
-# which name. A test compares the two.
+# `accord` and `accord.http` have many names, and a program needs few of them: it loads only their modules. Type
+# checkers see ordinary imports under `TYPE_CHECKING`; at run time a table maps names to modules. A test compares the
+# two.
 
 
 def homes_of(modules: Mapping[str, str]) -> dict[str, str]:
-    """The home of each name, from a table by module: `{"engine.peer": "Context Peer"}`.
+    """Return the home of each name, from a table by module: `{"engine.peer": "Context Peer"}`.
 
-    `name=other` is a name that the module calls otherwise, and `name:` is the module of that name itself.
+    `name=other` is a name that is `other` in the module, and `name:` is the module of that name itself.
     """
     homes: dict[str, str] = {}
     for module, names in modules.items():
@@ -287,7 +289,7 @@ def homes_of(modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package, for these names and where each is.
+    """Return the `__getattr__` of a package, for these names and where each is.
 
     A home is a module of the package (`errors`), or that and the name's other name there (`engine.peer:Peer`);
     with nothing behind the colon (`http:`) it is the module itself. One that begins with a dot is a module beside the

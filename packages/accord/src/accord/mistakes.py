@@ -1,16 +1,16 @@
-"""What an author did wrong, in words for the author: a forgotten `await`, an error of their function, an unknown word.
+"""Errors for authors about their mistakes: a forgotten `await`, an error of their function, an unknown word.
 
-A forgotten `await` is found at no cost for those that are written. Python itself notices a coroutine that is thrown
-away before it has begun, at the line where that happens, and warns with the name of a function inside of us. While
-`agent.run()` has the process, that warning names the author's line and says what to do instead. Each coroutine could
-carry its line itself (`sys.set_coroutine_origin_tracking_depth`), but every correct `await turn.say(...)` would pay.
+Forgotten `await`s are detected at no cost for the others. Python itself notices a coroutine that is thrown away before
+it has begun, at the line where that happens, and warns with the name of one of our internal functions. While
+`agent.run()` has the process, that warning names the author's line and the remedy. Each coroutine could carry its line
+itself (`sys.set_coroutine_origin_tracking_depth`), but every correct `await turn.say(...)` would pay.
 
-Arguments are checked where they are given, so that an error names the argument and the line that passed it. A wrong
+Arguments are checked where they are passed, so that an error names the argument and the line that passed it. A wrong
 type raises TypeError, a wrong value ValueError. Each text has the same form: `turn.say() takes text or a content block,
-got int 5`. Only what people write by hand is checked; the text of a stream takes no step more.
+got int 5`. Only hand-written values are checked; the text of a stream pays nothing more.
 
-An error of an author's function passes through our frames before it reaches the log. They are left out: what the
-author reads begins with their own function and ends with the error.
+An error of an author's function passes through our frames before it reaches the log. They are left out: the traceback
+begins with the author's own function and ends with the error.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import inspect
 
 NOT_AWAITED = "is not awaited, so it does nothing"
-"""Words that no other line has: clients look for them in what an agent writes."""
+"""Words that no other line has: clients search for them in an agent's standard error."""
 MOST_SHOWN = 5
-"""Forgotten `await`s of one agent that a client shows."""
+"""The most forgotten `await`s of one agent that a client shows."""
 
 _WARNING = re.compile(r"coroutine '(?P<name>.*)' was never awaited")
 _OWN = __file__.removesuffix("mistakes.py")
@@ -37,7 +37,7 @@ _OWN = __file__.removesuffix("mistakes.py")
 
 @contextmanager
 def forgotten_awaits_are_logged() -> Generator[None]:
-    """While this block runs, Python's warning about a coroutine that was never awaited is a line of our log."""
+    """During this block, log Python's warning about a coroutine that was never awaited as a line of ours."""
     import linecache  # here and not above: `accord --version` needs none of them
     import logging
 
@@ -55,7 +55,7 @@ def forgotten_awaits_are_logged() -> Generator[None]:
         found = _WARNING.search(str(message)) if issubclass(category, RuntimeWarning) else None
         if found is None:
             usual(message, category, filename, lineno, file, line)
-        elif filename.startswith(_OWN):  # it was kept in a variable, and thrown away with the author's function
+        elif filename.startswith(_OWN):  # it was stored in a variable, and thrown away with the author's function
             log.warning("a call of %s %s: write `await` before it", found["name"], NOT_AWAITED)
         else:
             written = linecache.getline(filename, lineno).strip() or found["name"]
@@ -73,7 +73,7 @@ def forgotten_awaits_are_logged() -> Generator[None]:
 
 
 class ForgottenAwaits:
-    """Takes the lines of an agent's standard error, and shows those that name a forgotten `await`, the first few."""
+    """Reads the lines of an agent's standard error, and shows the first few that name a forgotten `await`."""
 
     def __init__(self, show: Callable[[str], object]) -> None:
         self._show = show
@@ -87,9 +87,9 @@ class ForgottenAwaits:
 
 
 def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
-    """An error for a log's `exc_info`, without our frames; with all of them if none is the author's.
+    """Return an error for a log's `exc_info`, without our frames; with all of them if none is the author's.
 
-    A function that returned something wrong has no frame any more. Its error says where it is.
+    A function that returned a wrong value has no frame any more. Its error names its place.
     """
     if isinstance(error, WrongReturn):
         return type(error), error, None
@@ -106,7 +106,7 @@ def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseExce
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """An author's function and where it stands, for an error: `reply() in mine.py, line 4`."""
+    """Describe an author's function and its place for an error: `reply() in mine.py, line 4`."""
     function = getattr(function, "__wrapped__", function)
     name = getattr(function, "__qualname__", None) or repr(function)
     code = getattr(function, "__code__", None)
@@ -137,8 +137,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "Permissions": ("question",),
     "Elicitation": ("question",),
 }
-"""What the functions of an author are called with, by place. An argument with a question mark is given to those that
-take it."""
+"""The arguments of the author's functions, by place. An optional one has a question mark."""
 
 
 def check_handler(what: str, function: Callable[..., Any]) -> None:
@@ -149,7 +148,7 @@ def check_handler(what: str, function: Callable[..., Any]) -> None:
         raise TypeError(f"{what} takes a function, got {type(function).__name__} {function!r:.60}")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of a function in C, which does not say
+    except (TypeError, ValueError):  # of a function in C, whose parameters are unknown
         return
     arguments = ARGUMENTS[what.partition("(")[0].rpartition(".")[2]]
     names = [name.rstrip("?") for name in arguments]
@@ -169,7 +168,7 @@ def _binds(signature: inspect.Signature, names: list[str]) -> bool:
 
 
 class WrongReturn(TypeError):
-    """A function of an author returned what it may not; the text names the function and its line."""
+    """A function of an author returned an invalid value; the text names the function and its line."""
 
 
 MOST_LISTED = 12
@@ -177,7 +176,7 @@ MOST_LISTED = 12
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown word: the known word that is meant, or all of them if they are few.
+    """Return the end of an error about an unknown word: the known word that is meant, or all of them if they are few.
 
     >>> nearest("comand", ["command", "url"]), nearest("x", ["command", "url"])
     ('; did you mean command?', '; known are command, url')
@@ -198,7 +197,7 @@ _LONGEST = 60
 
 
 def shown(value: object) -> str:
-    """A value with its type, short enough for one line of an error.
+    """Return a value with its type, short enough for one line of an error.
 
     >>> shown(5), shown(None), shown("sure?")
     ('int 5', 'None', "str 'sure?'")
@@ -211,7 +210,7 @@ def shown(value: object) -> str:
 
 
 def wrong_type(call: str, takes: str, value: object, hint: str = "") -> TypeError:
-    """The error for a value of a wrong type.
+    """Return the error for a value of a wrong type.
 
     >>> str(wrong_type("turn.say()", "text or a content block", 5))
     'turn.say() takes text or a content block, got int 5'
@@ -226,7 +225,7 @@ def check_text(call: str, value: object) -> None:
 
 
 def check_path(name: str, value: object) -> None:
-    """Raise TypeError for what is neither text nor a Path."""
+    """Raise TypeError for anything but text or a Path."""
     if not isinstance(value, str | Path):
         raise wrong_type(name, "a path, as text or a Path", value)
 
@@ -238,7 +237,7 @@ def check_sequence(name: str, of: str, value: object) -> None:
 
 
 def check_callable(call: str, value: object) -> None:
-    """Raise TypeError for what cannot be called, such as the result of a function in the function's place."""
+    """Raise TypeError for an object that cannot be called, such as a function's result instead of the function."""
     if not callable(value):
         raise wrong_type(call, "a function", value)
 
@@ -258,7 +257,7 @@ def check_word(name: str, value: object, allowed: Iterable[str]) -> None:
 
 
 def check_extensible_word(name: str, value: object, allowed: Collection[str]) -> None:
-    """The same for a word of which programs may have their own, which begin with an underscore."""
+    """Like `check_word`, for a word of which programs may have their own, which begin with an underscore."""
     if value not in allowed and not (isinstance(value, str) and value.startswith("_")):
         check_word(name, value, allowed)
 
@@ -269,7 +268,7 @@ def shortened(text: str) -> str:
 
 
 def registered_once(what: str, before: Callable[..., Any] | None, function: Callable[..., Any]) -> None:
-    """Raise ValueError for a second function in a place that has room for one, and TypeError for one that does not fit.
+    """Raise ValueError for a second function where only one is allowed, and TypeError for one that does not fit.
 
     >>> registered_once("@agent.on_prompt", None, lambda: None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

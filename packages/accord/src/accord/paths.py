@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 
 def config_folder() -> Path:
-    """The folder for what this user sets: below XDG_CONFIG_HOME if it is set, else the platform's default."""
+    """Return the folder for the user's settings: below XDG_CONFIG_HOME if it is set, else the platform's default."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
     if Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
         return Path(given) / "accord"
@@ -32,7 +32,7 @@ def config_folder() -> Path:
 
 
 def data_folder() -> Path:
-    """The folder for data that is worth keeping, such as sessions: below XDG_DATA_HOME, else the platform's default."""
+    """Return the folder for data worth keeping, such as sessions: below XDG_DATA_HOME, else the platform's default."""
     given = os.environ.get("XDG_DATA_HOME", "")
     if given and Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
         return Path(given) / "accord"
@@ -45,7 +45,9 @@ def data_folder() -> Path:
 
 
 def state_folder() -> Path:
-    """The folder for the state of programs, such as remembered answers: below XDG_STATE_HOME, else the default."""
+    """Return the folder for the state of programs, such as remembered answers: below XDG_STATE_HOME, else the
+    default.
+    """
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
     given = os.environ.get("XDG_STATE_HOME", "")
@@ -53,7 +55,9 @@ def state_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder for what can be fetched again: below XDG_CACHE_HOME if it is set, else the platform's default."""
+    """Return the folder for data that can be fetched again: below XDG_CACHE_HOME if it is set, else the platform's
+    default.
+    """
     given = os.environ.get("XDG_CACHE_HOME", "")
     if given and Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
         return Path(given) / "accord"
@@ -93,7 +97,7 @@ else:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Give a file of our own, which only its owner may read, this content."""
+    """Replace the content of a file of our own, which only its owner may read."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with replacement(
         lambda name: os.open(path.with_name(name), flags, 0o600),
@@ -138,7 +142,7 @@ def is_file_uri(text: str) -> bool:
 
 
 def path_of_uri(uri: str) -> Path | None:
-    """The path of a `file:` URI on this machine; None for another URI, and for a path on another machine.
+    """Return the path of a `file:` URI on this machine; None for another URI, and for a path on another machine.
 
     >>> str(path_of_uri("file:///w/a%20b.py")).replace("\\\\", "/")
     '/w/a b.py'
@@ -148,7 +152,7 @@ def path_of_uri(uri: str) -> Path | None:
 
 
 def path_text(uri: str, *, windows: bool) -> str | None:
-    """The path of a `file:` URI as text, on Windows or on another system; None if it has none there."""
+    """Return the path of a `file:` URI as text, on Windows or on another system; None if it has none there."""
     if not is_file_uri(uri):
         return None
     parts = urlsplit(uri)

@@ -1,6 +1,6 @@
 """Makes a peer's text safe for a terminal: it cannot control the terminal, hide text, or cover other lines. PURE.
 
-A terminal obeys what it is sent. An escape sequence sets its title or its clipboard, moves the cursor and paints over a
+A terminal obeys control codes. An escape sequence sets its title or its clipboard, moves the cursor and paints over a
 question; a bidirectional override shows a word backwards; characters without a width hide text, and a hundred accents
 on one letter cover the lines above it. So all text of a peer, a server or a file passes through this module before it
 reaches a terminal. Pipes and files get the text unchanged, because a program that reads them wants the bytes.
@@ -11,7 +11,7 @@ missing text hides something, too. A sequence (CSI, OSC, DCS) needs no parser: w
 it, it is plain text. So a sequence that was split between two chunks of text is as harmless as a whole one.
 
 Three characters depend on the one before, which is why `Printable` remembers it between chunks: a carriage return
-(harmless before a newline), a combining mark (bounded for each character) and a joiner (needed within emoji and by
+(harmless before a newline), a combining mark (limited for each character) and a joiner (needed within emoji and by
 Arabic and Indic scripts, invisible elsewhere).
 """
 
@@ -48,7 +48,7 @@ class Printable:
 
     def __init__(self) -> None:
         self._marks = MOST_MARKS
-        """How many marks the last character carries; the start of a line cannot carry any."""
+        """How many marks the last character has; the start of a line cannot have any."""
         self._joins = False
         """Whether a joiner may follow."""
         self._is_varied = False
@@ -56,14 +56,14 @@ class Printable:
         """Whether the last character was a carriage return, which is not shown yet."""
 
     def add(self, chunk: str) -> str:
-        """This chunk in printable form; a carriage return at its end waits for the next chunk."""
+        """Return this chunk in printable form; a carriage return at its end waits for the next chunk."""
         if not self._return and chunk and _HARMLESS.fullmatch(chunk):
             self._follow(chunk[-1])
             return chunk
         return "".join(self._shown(character) for character in chunk)
 
     def rest(self) -> str:
-        """What still waits, at the end of the text."""
+        """Return the waiting characters, at the end of the text."""
         waited, self._return = self._return, False
         return visible("\r") if waited else ""
 
@@ -110,7 +110,7 @@ class Printable:
 
 
 def printable(text: str) -> str:
-    """This text made safe for a terminal: newlines and tabs stay, other controls and hidden characters become visible.
+    """Make this text safe for a terminal: newlines and tabs stay, other controls and hidden characters become visible.
 
     >>> printable("ok\\x1b]0;title\\x07\\r\\nnext \\u202eexe.jpg")
     'ok␛]0;title␇\\nnext <U+202E>exe.jpg'
@@ -122,7 +122,7 @@ def printable(text: str) -> str:
 
 
 def label(text: str, most: int) -> str:
-    """This text on one line of at most so many columns; an ellipsis marks that it was cut.
+    """Return this text on one line of at most this many columns; an ellipsis marks a cut.
 
     >>> label("two\\nlines", 20), label("much too long", 8)
     ('two lines', 'much to…')
@@ -142,7 +142,7 @@ def visible(character: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal this text takes; if terminals differ, the largest number.
+    """Return how many columns of a terminal this text takes; if terminals differ, the largest number.
 
     >>> columns("abc"), columns("日本"), columns("e\\u0301")
     (3, 4, 1)
@@ -206,7 +206,7 @@ def _is_seen(character: str, category: str) -> bool:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """This text as a code block, with a fence that is longer than any in the text.
+    """Return this text as a code block, with a fence that is longer than any in the text.
 
     >>> fenced("a\\n```\\nb")
     '````\\na\\n```\\nb\\n````'

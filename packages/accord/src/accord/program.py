@@ -1,10 +1,10 @@
-"""Running a program: on uvloop where it is installed and not refused. Signals end an agent in order.
+"""Runs a program: on uvloop if it is installed and not refused. Signals end an agent in order.
 
-A program that something keeps from ending is ended by force, and says what it was. Python waits for ever, at the end
-of an event loop, for tasks that swallow their cancellation and for functions in threads (`asyncio.to_thread`). A
-program whose client has gone must end all the same: nothing reads its output any more, and the client counts on it. So
-when its service has ended in order, with all that it keeps written, the rest has a few seconds (`ENDS_WITHIN`). Then
-a daemon thread says what still runs, and ends the process at once.
+A program that something keeps alive is ended by force, with a message that names the cause. Python waits for ever, at
+the end of an event loop, for tasks that swallow their cancellation and for functions in threads (`asyncio.to_thread`).
+A program whose client has disconnected must end all the same: nothing reads its output any more, and the client counts
+on it. So when its service has ended in order, with all its data written, the rest has a few seconds (`ENDS_WITHIN`).
+Then a daemon thread reports what still runs, and ends the process at once.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from accord.printable import printable
 T = TypeVar("T")
 
 OWNER = "ACCORD_OWNER"
-"""The variable that tells an agent's program who owns its sessions, where a server runs it for many users."""
+"""The variable with the owner of the sessions of an agent's program, if a server runs it for many users."""
 
 STORE = "ACCORD_STORE"
-"""The variable that tells an agent's program where to keep sessions, unless its author says it: a path or a URL."""
+"""The variable with the store of the sessions of an agent's program, unless its author sets one: a path or a URL."""
 
 UNWRITABLE = 5
 """The exit code of a program whose output cannot be written."""
 
 
 TERMINATIONS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGBREAK") if hasattr(signal, name))
-"""Signals that tell an agent to end. On Windows, Ctrl-Break is the one that reaches a process in a group of its own."""
+"""Signals that end an agent. On Windows, Ctrl-Break is the one that reaches a process in its own group."""
 
 
 loop_watchers: list[Callable[[asyncio.AbstractEventLoop, str | None], object]] = []
 """Called with each event loop that `run` starts, and with the name of the agent that it serves; None for a client.
 
-`accord dev` watches the programs that it starts by this.
+`accord dev` watches the programs that it starts with this.
 """
 
 
@@ -54,7 +54,7 @@ class Unwritable(AccordError):
 def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool = False) -> T:
     """Run this to its end, like `asyncio.run`.
 
-    `uvloop` is used if it is installed; True insists on it, False refuses it.
+    `uvloop` is used if it is installed; True requires it, False forbids it.
 
     >>> async def hello() -> str:
     ...     return "hello"
@@ -75,7 +75,7 @@ def _run(main: Coroutine[Any, Any, T], serves: str | None, *, uvloop: bool | Non
 
 
 def explain_at_a_terminal(name: str) -> None:
-    """Tell a user who started an agent by hand what it waits for; does nothing if a client has started it."""
+    """Explain to a user who started an agent by hand what it waits for; does nothing if a client has started it."""
     if sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None:
         return
     command = printable(_own_command())
@@ -100,10 +100,10 @@ def _own_command() -> str:
 
 
 def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | None) -> None:
-    """Serve until the end. A signal ends the service as its client would, and then the program with its exit code.
+    """Serve until the end. A signal ends the service like its client would, and then the program with its exit code.
 
-    Output that cannot be written, or a store that cannot be used, ends the program with an exit code of its own and one
-    line on standard error. What does not end with the service is ended by force, see `LastResort`.
+    Output that cannot be written, or a store that cannot be used, ends the program with its own exit code and one line
+    on standard error. Tasks and threads that do not end with the service are ended by force, see `LastResort`.
     """
     _check_no_loop_runs(serving)
     last_resort = LastResort(name)
@@ -124,7 +124,9 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
 
 
 def _check_no_loop_runs(serving: Awaitable[None]) -> None:
-    """Raise RuntimeError inside of a running event loop; asyncio would speak of a coroutine that nobody wrote."""
+    """Raise RuntimeError inside of a running event loop; asyncio's error would name a coroutine that the user did not
+    write.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -169,7 +171,7 @@ async def _until_terminated(serving: Awaitable[None], last_resort: LastResort) -
 
 @contextmanager
 def _on_sigterm(handle: Callable[[int, object], None]) -> Generator[None]:
-    """Call this when the process is told to end, where that can be arranged: not beside the main thread."""
+    """Call this when the process gets SIGTERM, if that can be arranged: only in the main thread."""
     before: dict[signal.Signals, Any] = {}
     try:
         for number in TERMINATIONS:
@@ -185,7 +187,7 @@ def _on_sigterm(handle: Callable[[int, object], None]) -> Generator[None]:
 
 
 def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's loop where it may be used, else asyncio's own."""
+    """Return the factory of uvloop's loop if it may be used, else of asyncio's own."""
     if uvloop is False:
         return None
     try:
@@ -213,14 +215,14 @@ class LastResort:
         self._timer: threading.Timer | None = None
 
     def start(self, exit_code: int, what_holds_it: Callable[[], list[str]], since: str) -> None:
-        """End the process with this code in `ENDS_WITHIN` seconds, and say what holds it, and since when."""
+        """End the process with this code in `ENDS_WITHIN` seconds, and report what holds it, and since when."""
         self.call_off()
         self._timer = threading.Timer(ENDS_WITHIN, self._end, (exit_code, what_holds_it, since))
         self._timer.daemon = True  # it must not hold the process itself
         self._timer.start()
 
     def call_off(self) -> None:
-        """The process ends by itself, or does what it should."""
+        """Cancel the timer: the process ends normally."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -235,11 +237,11 @@ class LastResort:
 
 
 class Remains:
-    """The tasks and threads that run at this moment; call it later for those of them that still do, in words."""
+    """The tasks and threads that run at this moment; call it later for a description of those that still do."""
 
     def __init__(self) -> None:
         self._tasks = asyncio.all_tasks()
-        # Daemons do not hold the process, and the main thread is what is being held.
+        # Daemons do not hold the process, and the main thread is the one that is held.
         self._threads = [it for it in threading.enumerate() if not it.daemon and it is not threading.main_thread()]
 
     def __call__(self) -> list[str]:
@@ -248,7 +250,7 @@ class Remains:
 
 
 def what_blocks() -> list[str]:
-    """The function that keeps the main thread from its event loop, in words."""
+    """Describe the function that keeps the main thread from its event loop."""
     return [f"the main thread{_place_of_thread(threading.main_thread())}"]
 
 
@@ -259,7 +261,7 @@ def _place_of_thread(thread: threading.Thread) -> str:
 
 
 def _place_of_task(task: asyncio.Task[Any]) -> str:
-    """Where a task waits: the innermost function that is not of asyncio."""
+    """Describe where a task waits: the innermost function that is not of asyncio."""
     place = ""
     for frame in _frames(task.get_coro()):
         if not frame.f_code.co_filename.startswith(_ASYNCIO):
@@ -268,7 +270,7 @@ def _place_of_task(task: asyncio.Task[Any]) -> str:
 
 
 def _frames(coroutine: Any) -> Iterator[FrameType]:
-    """The frames of a suspended coroutine and of those that it awaits, from the outermost on."""
+    """Yield the frames of a suspended coroutine and of those that it awaits, from the outermost on."""
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "ag_frame", None)
         if frame is not None:

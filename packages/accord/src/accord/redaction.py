@@ -24,7 +24,7 @@ _VALUE = re.compile(r"=[^&;]*")
 
 
 def mask_urls(text: str) -> str:
-    """This text, with user names, passwords and query values in its URLs replaced by `***`.
+    """Return this text, with user names, passwords and query values in its URLs replaced by `***`.
 
     >>> mask_urls("no answer from https://ada:secret@example.com/acp?token=abc&page=2")
     'no answer from https://***@example.com/acp?token=***&page=***'
@@ -76,7 +76,7 @@ _WORDS = re.compile(
 
 
 def masked(frame: bytes) -> bytes | None:
-    """This frame with its secrets masked; None if it has none and can be recorded as it is.
+    """Return this frame with its secrets masked; None if it has none and can be recorded unchanged.
 
     >>> masked(b'{"params":{"env":[{"name":"KEY","value":"s3cret"}]}}')
     b'{"params":{"env":[{"name":"KEY","value":"***"}]}}'
@@ -142,7 +142,7 @@ def _is_secret(name: str, value: Any) -> bool:
 
 
 def _mask_answers(message: Any) -> bool:
-    """Mask what the user gave: to `authenticate`, except the method's id, and to a form."""
+    """Mask the user's input: to `authenticate`, except the method's id, and to a form."""
     if not isinstance(message, dict):
         return False
     call = cast("dict[str, Any]", message)

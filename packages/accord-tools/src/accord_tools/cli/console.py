@@ -204,7 +204,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 COLUMNS = 80
-"""Columns of a terminal that does not say how many it has."""
+"""The width of a terminal that does not report one."""
 
 
 class CommandStreams(NamedTuple):

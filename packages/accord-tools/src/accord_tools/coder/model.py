@@ -46,7 +46,7 @@ class ModelConversation(Struct):
     """The session's folder and git state when the session began: a prompt that stays the same is cached."""
 
     def add(self, role: Literal["user", "assistant"], *parts: Part) -> None:
-        """Add what a speaker said; parts of one speaker in a row are one message."""
+        """Add a speaker's parts; consecutive parts of one speaker form one message."""
         add_parts(self.messages, role, parts)
 
     def close_calls(self, why: str) -> None:

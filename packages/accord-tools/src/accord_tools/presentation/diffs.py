@@ -81,12 +81,12 @@ class FileDiff:
 
     @property
     def added(self) -> int:
-        """How many lines are new."""
+        """The number of new lines."""
         return self._counts[0]
 
     @property
     def removed(self) -> int:
-        """How many lines are gone."""
+        """The number of removed lines."""
         return self._counts[1]
 
     @property

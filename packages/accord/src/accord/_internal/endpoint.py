@@ -92,7 +92,7 @@ class Endpoint:
         """The headers of each request; `dict(endpoint.headers)` has their values."""
 
     def hidden(self, text: str) -> str:
-        """This text without the headers' values, and with its URLs masked.
+        """Return this text without the headers' values, and with its URLs masked.
 
         >>> Endpoint("openai", "https://a.example", {"Authorization": "Bearer s3cret"}).hidden("401 for s3cret")
         '401 for ***'
@@ -124,7 +124,7 @@ def _check_url(url: str) -> None:
     if parts is None or parts.scheme not in ("http", "https") or not host or any(map(_is_blank, url)):
         raise ValueError(f"base_url must be a whole http or https URL, got {mask_urls(url)[:80]!r}")
     if parts.username is not None or parts.password is not None:
-        # The agent tells base URLs when it lists its providers.
+        # The agent reports base URLs when it lists its providers.
         raise ValueError("base_url must not hold a user name or a password; send them in a header")
 
 

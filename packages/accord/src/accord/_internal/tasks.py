@@ -26,7 +26,7 @@ async def finished(result: Any) -> Any:
 
 
 def pass_on(error: BaseException) -> None:
-    """Raise an exception again that ends the program (KeyboardInterrupt, SystemExit); others have been handled."""
+    """Re-raise an exception that ends the program (KeyboardInterrupt, SystemExit); others have been handled."""
     if isinstance(error, SystemExit | KeyboardInterrupt):
         asyncio.get_running_loop().call_soon(_leave, error)
 
@@ -38,7 +38,7 @@ def _leave(error: BaseException) -> None:
 def give_up(awaitable: Awaitable[Any] | None) -> None:
     """Close a coroutine that will not be awaited, and those that it would have awaited, so that Python does not warn.
 
-    A coroutine that has not begun has what it would await in its arguments.
+    A coroutine that has not begun holds in its arguments what it would await.
     """
     if isinstance(awaitable, Coroutine):
         work = cast("Coroutine[Any, Any, Any]", awaitable)
@@ -50,7 +50,7 @@ def give_up(awaitable: Awaitable[Any] | None) -> None:
 
 
 class Tasks:
-    """Starts tasks, and knows which still run."""
+    """Starts tasks, and knows which are still running."""
 
     __slots__ = ("_loop", "running")
 
@@ -61,9 +61,9 @@ class Tasks:
     def start(
         self, work: Coroutine[Any, Any, Any], name: str, on_end: Callable[[asyncio.Task[Any]], None] | None = None
     ) -> asyncio.Task[Any]:
-        """A task that has its first step now where the platform can (3.12), else in this turn of the loop.
+        """Start a task; it takes its first step now where the platform can (3.12), else in this iteration of the loop.
 
-        `on_end` is called when it is done, and then has to `forget` it.
+        `on_end` is called when the task is done, and then has to `forget` it.
         """
         task: asyncio.Task[Any]
         if sys.version_info >= (3, 12):
@@ -79,7 +79,7 @@ class Tasks:
         self.running.discard(task)
 
     def call(self, do: Callable[[], Any], name: str) -> None:
-        """Call a function of the user's without waiting; starts a task only if the result is awaitable."""
+        """Call a user's function without waiting; start a task only if the result is awaitable."""
         try:
             result = do()
         except BaseException as error:
@@ -97,7 +97,7 @@ class Tasks:
         """Cancel the running tasks, and wait for them for at most `grace` seconds."""
         deadline = self._loop.time() + grace
         stuck: set[asyncio.Task[Any]] = set()
-        while self.running and not stuck:  # the end of one may be the start of another
+        while self.running and not stuck:  # the end of one may start another
             for task in self.running:
                 task.cancel()
             _, stuck = await asyncio.wait(self.running, timeout=deadline - self._loop.time())
@@ -116,12 +116,12 @@ async def _logged(awaitable: Awaitable[Any], name: str) -> None:
         pass_on(error)
 
 
-# A plain function of a person's that answers something may block, so it is called in a thread (`in_thread`). One that
-# is only told something is called in the event loop, where it keeps the order of what it is told.
+# A user's plain function that answers a question may block, so it is called in a thread (`in_thread`). A function
+# that is only notified is called in the event loop, where it sees events in order.
 #
 # In a program without coroutines, the thread that waits for the connection is the better one: `accord.sync` sets
-# `elsewhere` in the context of its event loops, and everything that a connection does inherits it. What a client's
-# function answers goes through `in_thread_of_user`. An `async` function is always called in the event loop.
+# `elsewhere` in the context of its event loops, and everything that a connection does inherits it. A client's
+# function that answers goes through `in_thread_of_user`. An `async` function is always called in the event loop.
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -136,14 +136,14 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def start_thread(work: Callable[[], object], name: str) -> None:
-    """Do this in a thread that has the caller's context variables, and does not keep the program from ending."""
+    """Run this in a thread that has the caller's context variables and does not keep the program alive."""
     threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An `async` function as it is; a plain one as an `async` function that calls it in a thread.
+    """Return an `async` function as it is, and a plain one as an `async` function that calls it in a thread.
 
-    A cancel leaves the thread to itself: its result is dropped.
+    A cancel does not stop the thread: its result is dropped.
     """
     if is_async(function):
         return function
@@ -168,7 +168,9 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def outcome_of(result: Any, error: BaseException | None) -> Any:
-    """The result, or raise the error; no frame keeps the error, because its traceback leads back to the frame."""
+    """Return the result, or raise the error; no frame keeps the error, because its traceback leads back to the
+    frame.
+    """
     try:
         if error is not None:
             raise error
@@ -183,14 +185,14 @@ def _set_unless_done(future: asyncio.Future[Any], value: object) -> None:
 
 
 Caller: TypeAlias = "Callable[[Callable[..., Any], tuple[Any, ...]], Awaitable[Any]]"
-"""Calls a function with these arguments in another thread, and gives what it returned."""
+"""Calls a function with these arguments in another thread, and returns its result."""
 
 elsewhere: ContextVar[Caller | None] = ContextVar("accord_elsewhere", default=None)
-"""What calls a client's plain functions in a thread that waits for this event loop; None where no thread does."""
+"""Calls a client's plain functions in a thread that waits for this event loop; None if no thread does."""
 
 
 def in_thread_of_user(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a function of a client's, which `elsewhere` calls, if it is set, in a thread that waits."""
+    """Like `in_thread`, for a client's function: if `elsewhere` is set, it calls the function in a waiting thread."""
     call = elsewhere.get()
     if call is None or inspect.iscoroutinefunction(function):
         return in_thread(function)
@@ -203,7 +205,7 @@ def in_thread_of_user(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def within(seconds: float, awaitable: Awaitable[object]) -> bool:
-    """Wait for this at most so many seconds; returns whether it finished in time."""
+    """Wait at most this many seconds; return whether it finished in time."""
     try:
         async with asyncio.timeout(seconds):
             await awaitable
@@ -240,7 +242,7 @@ async def to_the_end(task: asyncio.Task[Any]) -> None:
     if cancelled is not None:
         raise cancelled
     if not task.cancelled():
-        task.result()  # an error is the caller's to see
+        task.result()  # the caller sees the error
 
 
 class IdleTimer:
@@ -256,11 +258,11 @@ class IdleTimer:
         self._timer = self._loop.call_at(self._since + seconds, self._look)
 
     def touch(self) -> None:
-        """Note that something has happened now."""
+        """Restart the timer."""
         self._since = self._loop.time()
 
     def stop(self) -> None:
-        """Look no more; idempotent."""
+        """Stop the timer; idempotent."""
         self._timer.cancel()
 
     def _look(self) -> None:

@@ -1,6 +1,6 @@
-"""The high level with which agents are written: `Agent`, `Session`, `Turn`, `Tool`, and the client as they hold it.
+"""The high level for authors of agents: `Agent`, `Session`, `Turn`, `Tool`, and the client as they see it.
 
-A prompt's way in: `agent_connection` (is the session known, may the prompt hold this?) -> `session_activity` (whose
-turn is it?) -> `turn` -> the author's function -> the answer. Every update of a session goes out by `SessionUpdates`,
-which `record` keeps first.
+The path of a prompt: `agent_connection` (is the session known, may the prompt have this content?) -> `session_activity`
+(whose turn is it?) -> `turn` -> the author's function -> the answer. Every update of a session goes out through
+`SessionUpdates`, and `record` stores it first.
 """

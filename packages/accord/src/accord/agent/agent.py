@@ -177,8 +177,9 @@ class Agent(Generic[StateT]):
     def on_prompt(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Answer prompts with this function, which takes the `Turn`.
 
-        It is an `async def`, or a `def`, which is called in its own thread with an `accord.sync.Turn`. Either may
-        be a generator of what to say. It returns nothing when all is said, or another stop reason than `end_turn`.
+        It is an `async def`, or a `def`, which is called in its own thread with an `accord.sync.Turn`. Either may be a
+        generator of text to say. It returns nothing when the turn ends normally, or another stop reason than
+        `end_turn`.
         """
         registered_once("@agent.on_prompt", self._definition.on_prompt, function)
         self._definition.on_prompt = threaded("@agent.on_prompt", function)
@@ -281,9 +282,9 @@ class Agent(Generic[StateT]):
     ) -> Callable[..., Any]:
         """Suggest what the user may do next with this function, which takes a `SuggestionRequest`.
 
-        It returns suggestions, the best first, made by the request's methods. `context` names what clients shall send
-        along, such as `["diagnostics"]`, or `{"edit_history": 6}` for the last six. Suggestions are only proposed, so
-        the agent needs `unstable=True`.
+        It returns suggestions, the best first, made by the request's methods. `context` lists the context that clients
+        should send, such as `["diagnostics"]`, or `{"edit_history": 6}` for the last six. Suggestions are only
+        proposed, so the agent needs `unstable=True`.
         """
         if not self._definition.unstable:
             raise ValueError("suggestions are not part of the stable protocol: write Agent(..., unstable=True)")
@@ -295,19 +296,21 @@ class Agent(Generic[StateT]):
         return register if function is None else register(function)
 
     def on_suggestion_outcome(self, function: OutcomeFunctionT) -> OutcomeFunctionT:
-        """Call this function with a suggestion and what became of it: `accepted`, or why not, such as `rejected`."""
+        """Call this function with a suggestion and its outcome: `accepted`, or the reason it was not, such as
+        `rejected`.
+        """
         registered_once("@agent.on_suggestion_outcome", self._suggestions.outcome, function)
         self._suggestions.outcome = function
         return function
 
     def on_document_save(self, function: SavedFunctionT) -> SavedFunctionT:
-        """Call this function with each document that the user saves while suggestions are asked for."""
+        """Call this function with each document that the user saves, for clients that request suggestions."""
         registered_once("@agent.on_document_save", self._suggestions.saved, function)
         self._suggestions.saved = function
         return function
 
     def on_document_focus(self, function: FocusedFunctionT) -> FocusedFunctionT:
-        """Call this function with each document that the user turns to, and the offset of the cursor in it."""
+        """Call this function with each document that gets the focus, and the offset of the cursor in it."""
         registered_once("@agent.on_document_focus", self._suggestions.focused, function)
         self._suggestions.focused = function
         return function
@@ -315,9 +318,9 @@ class Agent(Generic[StateT]):
     # Logging in and out
 
     def login(self, method_id: str, name: str, *, description: str | None = None) -> Callable[[LoginT], LoginT]:
-        """Offer a way to log in, which this function goes through: it takes the `Login`, if it wants it.
+        """Offer a way to log in. The function performs it, and takes the `Login` if it has a parameter.
 
-        It raises `RequestError`, or returns False, when the user is not logged in by it.
+        It raises `RequestError` or returns False if the login failed.
         """
 
         def register(function: LoginT) -> LoginT:
@@ -341,8 +344,8 @@ class Agent(Generic[StateT]):
     ) -> Callable[[LoginCheckT], LoginCheckT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
-        The function, which takes nothing, says whether the user is logged in, by what the login has stored:
-        clients need not tell. Only those that have a terminal are told of it.
+        The function takes nothing and returns whether the user is logged in, from what the login has stored: clients
+        need not report it. Only clients with a terminal are offered this login.
         """
         method = v1.AuthMethodTerminal(
             v1.AuthMethodId(method_id), name, description=description, args=list(args), env=dict(env or {})
@@ -364,31 +367,34 @@ class Agent(Generic[StateT]):
         description: str | None = None,
         link: str | None = None,
     ) -> None:
-        """Let variables of the environment log in: the client sets them where it starts this program.
+        """Offer a login by environment variables: the client sets them when it starts this program.
 
-        This is only proposed: clients are told where the agent says `unstable=True`.
+        This is only proposed: it is offered if the agent has `unstable=True`.
         """
         needed = [v1.AuthEnvVar(it) if isinstance(it, str) else it for it in variables]
         method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
         self._definition.logins.add(LoginMethod(method, variables_are_set(needed)))
 
     def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
-        """Ask this function whether the user is logged in already, before a login on this connection is required."""
+        """Call this function to check whether the user is logged in already, before this connection requires a
+        login.
+        """
         registered_once("@agent.on_login_check", self._definition.logins.check, function)
         self._definition.logins.check = in_thread(function)
         return function
 
     def on_logout(self, function: LogoutT) -> LogoutT:
-        """Let the user log out; this function forgets who they are."""
+        """Let the user log out; this function deletes the credentials."""
         registered_once("@agent.on_logout", self._definition.logins.logout, function)
         self._definition.logins.logout = in_thread(function)
         return function
 
     def on_auth_status(self, function: AuthStatusT) -> AuthStatusT:
-        """Ask this function to which accounts the user is logged in; it returns a list of `v1.AuthAccount`, or a state.
+        """Call this function for the accounts to which the user is logged in; it returns a list of `v1.AuthAccount`, or
+        a state.
 
-        The state is a word of the protocol: `authenticated`, `unauthenticated`, `not_required` or `unknown`. With None,
-        it follows from the logins. A client is told after each login and logout, and when it asks.
+        The state is one of the protocol's: `authenticated`, `unauthenticated`, `not_required` or `unknown`. With None,
+        it follows from the logins. A client is notified after each login and logout, and when it asks.
         """
         registered_once("@agent.on_auth_status", self._definition.logins.status, function)
         self._definition.logins.status = in_thread(function)
@@ -405,7 +411,8 @@ class Agent(Generic[StateT]):
         default: Endpoint | None = None,
         replaces_login: bool = False,
     ) -> Provider:
-        """Let clients say where the models of this provider are reached: `turn.provider(provider_id)` has the endpoint.
+        """Let clients set where the models of this provider are reached: `turn.provider(provider_id)` returns the
+        endpoint.
 
         `supports` names the kinds of API that it may have, such as `anthropic` and `openai`. `default` is the endpoint
         while the client has set none. A `required` provider cannot be disabled. With `replaces_login`, a
@@ -428,18 +435,18 @@ class Agent(Generic[StateT]):
         self._definition.providers.append(provider)
         return provider
 
-    # The low level's way
+    # Low-level handlers
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
-        """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
+        """Handle this message of the protocol, or one of your own, on the low level, before the built-in handler."""
         return self._definition.handlers_of(message).on(message)
 
     def before(self, message: type[MessageT]) -> Interception[MessageT]:
-        """Call a function with this message before what handles it: ours, or what you registered with `on`.
+        """Call a function with this message before its handler: the built-in one, or yours registered with `on`.
 
-        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
-        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
-        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        The function takes the message, and a `Context` if it has a second parameter. It returns None to pass the
+        message on, a message of the same class to pass that on instead, or the answer, which ends the chain; it may
+        raise `RequestError`. For a notification, True ends the chain. The decorated function gets a `remove`.
         """
         return self._definition.handlers.before(message)
 
@@ -452,7 +459,9 @@ class Agent(Generic[StateT]):
         return self._definition.handlers.on_notification(method)
 
     def session(self, context: Context, session_id: str) -> Session[StateT]:
-        """The open session with this id, for a handler that has only its context; RequestError if it is not open."""
+        """Return the open session with this id, for a handler that has only its context; raise RequestError if it is
+        not open.
+        """
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):
             raise TypeError(
@@ -464,7 +473,7 @@ class Agent(Generic[StateT]):
 
     @property
     def program(self) -> str:
-        """The module of the agent's code, and its name: a client in this program remembers answers for it by that."""
+        """The module of the agent's code, and its name: a client in this program stores remembered answers under it."""
         return self._definition.program
 
     @property
@@ -473,7 +482,7 @@ class Agent(Generic[StateT]):
         return self._definition.store
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:
-        """Serve one client over this transport, until the link ends; its sessions are this owner's."""
+        """Serve one client over this transport until the connection ends; its sessions belong to this owner."""
         if not self._definition.answers_prompts:
             raise TypeError("no function answers prompts; register one with @agent.on_prompt")
         self._serving += 1
@@ -488,8 +497,8 @@ class Agent(Generic[StateT]):
     def run(self, *, uvloop: bool | None = None) -> None:
         """Serve the client that started this program, over standard input and output.
 
-        `uvloop` is used if it is installed; True insists on it, False refuses it. What the program prints meanwhile
-        goes to standard error.
+        `uvloop` is used if it is installed; True requires it, False forbids it. What the program prints meanwhile goes
+        to standard error.
         """
         explain_at_a_terminal(self.info.name)
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)

@@ -46,7 +46,7 @@ _YES: dict[Any, Any] = {
     v1.AuthStatusRequest: v1.AuthStatusCapabilities(),
     v1.ListProvidersRequest: v1.ProvidersCapabilities(),
 }
-"""What declares that a message is handled; where it goes, the message's `needs` says."""
+"""The capability that declares that a message is handled; the message's `needs` says where it goes."""
 
 LASTING = {
     v1.LoadSessionRequest,
@@ -66,7 +66,7 @@ PROPOSED = {
     v1.SessionOptionsRequest,
     v1.AuthStatusRequest,
 }
-"""What an agent handles as well where its author lets out what is only proposed."""
+"""The requests that an agent also handles if its author enables proposed parts of the protocol."""
 
 _OVERRIDE = v1.SessionSystemPromptModeCapabilities(v1.SessionSystemPromptOverrideCapabilities())
 
@@ -81,7 +81,7 @@ def capabilities_of(
     has_providers: bool = False,
     system_prompts: Collection[str] = (),
 ) -> v1.AgentCapabilities:
-    """The capabilities of an agent that takes this in prompts, and has these handlers of its own.
+    """Return the capabilities of an agent that accepts this content in prompts and has these handlers.
 
     What is only proposed is declared where the author registered something for it, or with `unstable`.
     """
@@ -108,7 +108,7 @@ def _system_prompt(modes: Collection[str]) -> v1.SessionSystemPromptCapabilities
 
 
 def _with(declared: Any, path: str, value: Any) -> Any:
-    """These capabilities, and this one at its place."""
+    """Return these capabilities with this one set."""
     step, _, rest = path.partition(".")
     return msgspec.structs.replace(declared, **{step: _with(getattr(declared, step), rest, value) if rest else value})
 
@@ -138,7 +138,7 @@ class Accepts:
 
 
 def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
-    """RequestError for a prompt that is empty, or holds what was not declared."""
+    """Raise RequestError for a prompt that is empty or holds undeclared content."""
     if not prompt:
         raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
     for position, block in enumerate(prompt):
@@ -173,7 +173,7 @@ HIGHEST = 65535
 
 
 def version_asked(params: Json) -> int:
-    """The version that an `initialize` asks for; raises DecodeError."""
+    """Return the version that an `initialize` requests; raises DecodeError."""
     if not isinstance(params, dict):
         raise DecodeError("$", "params must be an object")
     asked = cast("dict[str, Json]", params).get("protocolVersion")
@@ -183,7 +183,7 @@ def version_asked(params: Json) -> int:
 
 
 def chosen_version(asked: int, served: Sequence[Version]) -> Version:
-    """The version of a connection; raises RequestError if the client and the agent have none in common.
+    """Choose the version of a connection; raises RequestError if the client and the agent have none in common.
 
     `served` is in ascending order.
 
@@ -200,7 +200,7 @@ def chosen_version(asked: int, served: Sequence[Version]) -> Version:
 
 
 def with_known_parts(params: dict[str, Json], version: Version) -> dict[str, Json]:
-    """The params of a client that asks for a higher version, with only what this version can read."""
+    """Return the params of a client that asks for a higher version, with only what this version can read."""
     kept: dict[str, Json] = {"protocolVersion": version}
     if isinstance(meta := params.get("_meta"), dict):
         kept["_meta"] = meta
@@ -229,7 +229,7 @@ def _parts_of_version_1(params: dict[str, Json]) -> dict[str, Json]:
 
 
 def as_declared_in_version_1(capabilities: v2.ClientCapabilities) -> v1.ClientCapabilities:
-    """What a client of version 2 would declare in version 1: authors ask for capabilities by these names.
+    """Return in terms of version 1 what a client of version 2 declares: authors look capabilities up by these names.
 
     It lends no files and no terminals, and can show all that each client of version 2 must be able to show.
     """
@@ -240,10 +240,10 @@ def as_declared_in_version_1(capabilities: v2.ClientCapabilities) -> v1.ClientCa
 
 
 def initialize_in_version_1(said: dict[str, Json]) -> v1.InitializeRequest:
-    """What a client of either version says in the params of `initialize`, in the words of version 1."""
+    """Translate the params of `initialize` of either version to version 1."""
     if said.get("protocolVersion") == 1 or "capabilities" not in said:
         return codec.convert(said, v1.InitializeRequest)
-    from accord.schema import v2  # a program of version 1 does without it
+    from accord.schema import v2  # programs of version 1 do not need it
 
     second = codec.convert(said, v2.InitializeRequest)
     declared = as_declared_in_version_1(second.capabilities)
@@ -251,7 +251,7 @@ def initialize_in_version_1(said: dict[str, Json]) -> v1.InitializeRequest:
 
 
 def _info(value: Json) -> Json:
-    """The name and version of a program; None for another value."""
+    """Return the name and version of a program; None for another value."""
     return None if _read_or_none(value, v1.Implementation) is None else value
 
 

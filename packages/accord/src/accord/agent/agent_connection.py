@@ -1,4 +1,4 @@
-"""One connection of an agent: the protocol's methods, each a few lines onto what does the work."""
+"""One connection of an agent: the protocol's methods, each a few lines that call what does the work."""
 
 # pyright: reportPrivateUsage=false
 
@@ -73,12 +73,12 @@ class Router:
         self._routes_of = routes_of
         self._choose = choose
         self._chosen: VersionChoice | None = None
-        """The `initialize` that is being answered."""
+        """The `initialize` that is being handled."""
         self._agreed: Version | None = None
-        """The version of the connection, once an `initialize` was answered well."""
+        """The version of the connection, once an `initialize` has succeeded."""
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:  # noqa: ARG002
-        """Put the route of `initialize` before all others; the part of a `RouteSource`."""
+        """Put the route of `initialize` before all others; implements `RouteSource`."""
         route = Route(
             INITIALIZE,
             decode=self._read,
@@ -131,12 +131,12 @@ REFUSAL = "refusal"
 
 
 class AgentConnection:
-    """What one connection has: a peer, who is logged in, and the sessions that are open."""
+    """The state of one connection: its peer, its login, and its open sessions."""
 
     def __init__(self, agent: AgentDefinition, transport: Transport, owner: str = "") -> None:
         self._agent = agent
         self._declared = agent.declare()
-        # What version 1 has no words for stands in those of version 2.
+        # What version 1 cannot express is in the types of version 2.
         more: Any = None if agent.skills is None else {"session": {"prompt": {"skill": {}}}}
         self._offers = Capabilities(more or self._declared, self._declared)
         self._errands = Tasks(asyncio.get_running_loop())
@@ -194,7 +194,7 @@ class AgentConnection:
         )
 
     async def run(self) -> None:
-        """Serve until the link ends."""
+        """Serve until the connection ends."""
         try:
             async with self._peer:
                 await self._peer.connection.closed()
@@ -203,13 +203,13 @@ class AgentConnection:
             await self._errands.end(self._peer.connection.limits.grace)
 
     def session(self, session_id: str) -> Session:
-        """The open session with this id; RequestError if it is not open."""
+        """Return the open session with this id; raise RequestError if it is not open."""
         return self._lifecycle.session(session_id)
 
     # Versions
 
     def _choose(self, version: Version) -> None:
-        """Handle what this version has from now on; before `initialize`, only that can arrive."""
+        """Register the handlers of this version from now on; before `initialize`, nothing else can arrive."""
         if version in self._handlers_of and self._client.version == version:
             return
         self._client.version = version
@@ -241,7 +241,7 @@ class AgentConnection:
         return methods.handlers(first)
 
     def _first_version(self) -> Handlers:
-        """The protocol's methods, and over them what the author handles for himself."""
+        """Register the protocol's methods, and over them the author's own handlers."""
         handlers = Handlers()
         handlers.on(v1.InitializeRequest)(self._initialize)
         self._lifecycle.register(handlers)
@@ -268,7 +268,7 @@ class AgentConnection:
         handlers.interceptors.append(self._client.interceptors)
         return self._agent.handlers.in_threads().over(handlers)
 
-    # Who is there
+    # Login
 
     def _initialize(self, request: v1.InitializeRequest) -> v1.InitializeResponse:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
@@ -305,7 +305,7 @@ class AgentConnection:
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            is_here = session.id in self._lifecycle.sessions  # else another client has to be told, too
+            is_here = session.id in self._lifecycle.sessions  # else another client has to be notified, too
             await session.config._set_by_client(request.config_id, request.value, answered=is_here)
         # session-config-options, From the Client: the answer holds all options and their values.
         return v1.SetSessionConfigOptionResponse(options_in_v1(session.config._options()))
@@ -315,7 +315,7 @@ class AgentConnection:
     async def _work_on(
         self, request: v1.PromptRequest, context: Context, receipt: PromptReceipt | None = None
     ) -> v1.PromptResponse:
-        """Work on a prompt; in version 2, `receipt` answers it and tells how the work ends."""
+        """Work on a prompt; in version 2, `receipt` answers it and reports how the work ends."""
         if not self._authentication.is_open:
             await self._authentication.require()
         if self._lifecycle.watched and not await self._lifecycle.arrived(request.session_id, context):
@@ -379,7 +379,7 @@ class AgentConnection:
         return stop_reason
 
     def _answer_without(self, turn: Turn, receipt: PromptReceipt | None) -> None:
-        """Answer a prompt whose work does not end though it was cancelled."""
+        """Answer a cancelled prompt whose work does not end."""
         turn._end()
         if receipt is not None:
             receipt.is_overdue()

@@ -52,7 +52,7 @@ Said: TypeAlias = "str | v1.ContentBlock"
 """The values that a generator may yield: the agent says them."""
 
 AsyncResult: TypeAlias = "Awaitable[str | None] | AsyncIterator[Said]"
-"""What an `async` function for prompts gives: nothing, a stop reason, or an iterator of what to say."""
+"""What an `async` function for prompts returns: nothing, a stop reason, or an iterator of text to say."""
 
 PlainResult: TypeAlias = "str | Iterator[Said] | None"
 """The values that a plain function for prompts may return."""
@@ -89,7 +89,7 @@ STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 
 
 class AgentDefinition(msgspec.Struct, kw_only=True):
-    """An agent, as its connections see it."""
+    """An agent's definition, as its connections see it."""
 
     info: v1.Implementation
     accepts: Accepts
@@ -114,14 +114,14 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     limits: Limits | None
     spans: Spans | None
     permission_memory: PermissionMemory | None
-    """What the user said "always" to, where all sessions share it."""
+    """The remembered answers to permission questions, where all sessions share them."""
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
     keep_unknown: bool = False
     """Whether what clients send keeps the members that its types do not know."""
     handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(versions=(1,), author="@agent"))
     """The messages that the author handles on the low level."""
     second_handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(author="@agent"))
-    """Those of version 2."""
+    """The author's low-level handlers of version 2."""
     commands: list[SlashCommand] = msgspec.field(default_factory=list[SlashCommand])
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
@@ -150,7 +150,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     def served_versions(self) -> tuple[Version, ...]:
         """The versions of the protocol that connections serve, in order.
 
-        A handler that answers prompts on the low level serves the version of its class alone: prompts are what differs.
+        A low-level handler that answers prompts serves only the version of its class: prompts differ between versions.
         """
         if self.on_prompt is not None or self.commands:
             return self.versions
@@ -159,13 +159,15 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     @property
     def program(self) -> str:
-        """The module of the agent's code, and the agent's name. Remembered answers are kept under it."""
+        """The module of the agent's code, and the agent's name. Remembered answers are stored under it."""
         module = getattr(self.on_prompt, "__module__", None) or "?"
         main = getattr(sys.modules.get(module), "__file__", None) if module == "__main__" else None
         return f"module {main or module} {self.info.name}"
 
     def handlers_of(self, message: type[Any]) -> Handlers:
-        """Where a handler of this message belongs: with those of version 2, if only version 2 has the message."""
+        """Return where a handler of this message belongs: with those of version 2, if only version 2 has the
+        message.
+        """
         is_of_version_2 = message.__module__.startswith("accord.schema.v2")
         return self.second_handlers if is_of_version_2 and 2 in self.served_versions else self.handlers
 
@@ -189,7 +191,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     @property
     def announced(self) -> dict[str, Json] | None:
-        """The `_meta` of its answer to `initialize`: the author's, and whether clients can watch sessions.
+        """Return the `_meta` of the answer to `initialize`: the author's, and whether clients can watch sessions.
 
         An author who loads or resumes sessions with a handler of his own does not serve watchers.
         """
@@ -204,7 +206,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         return {**({WATCH: True} if self.declare().load_session else {}), **meta} or None
 
     async def opened(self, session: Session) -> None:
-        """Find the session's skills, and let the author prepare it, before the client has it."""
+        """Find the session's skills, and let the author prepare the session, before the client has it."""
         if self.skills is not None:
             from accord.agent.skills import skills_of  # few agents have skills
 
@@ -214,16 +216,16 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     @property
     def can_rewind(self) -> bool:
-        """Whether a session can be forked at a message: the author's state, if there is one, can follow."""
+        """Whether a session can be forked at a message: its state, if there is one, can be adapted."""
         return self.state_type is None or self.on_rewind is not None
 
     async def rewound(self, session: Session) -> None:
-        """Let the author make the state of a fork fit the part of the conversation that it has."""
+        """Let the author adapt the state of a fork to the part of the conversation that it has."""
         if self.on_rewind is not None:
             await finished(self.on_rewind(session))
 
     async def config_changed(self, session: Session, option_id: str, value: str | bool) -> None:
-        """Let the author act on a value that the user chose."""
+        """Notify the author of a value that the user chose."""
         if self.on_config is not None:
             await finished(self.on_config(session, option_id, value))
 
@@ -246,7 +248,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
 
 def stop_reason(result: Any, function: Callable[..., Any]) -> str:
-    """The stop reason that an author's function means by what it returned."""
+    """Return the stop reason that an author's function means by its return value."""
     if result is None:
         return "end_turn"
     if result in STOP_REASONS:
@@ -258,7 +260,7 @@ def stop_reason(result: Any, function: Callable[..., Any]) -> str:
 
 
 async def _spoken(turn: Turn, result: Any) -> Any:
-    """Say what a generator yields; give what another function returned."""
+    """Say what a generator yields; return what another function returned."""
     if isinstance(result, AsyncGenerator):
         async with aclosing(cast("AsyncGenerator[Any]", result)) as parts:
             async for part in parts:
@@ -268,10 +270,10 @@ async def _spoken(turn: Turn, result: Any) -> Any:
 
 
 def threaded(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """An `async` function as it is; a plain one as an `async` function that calls it in a thread.
+    """Return an `async` function as it is, and a plain one as an `async` function that calls it in a thread.
 
-    Its first argument, such as the turn, is then what a plain function holds in its place. `what` names the decorator
-    in errors: a function that is annotated with what it does not get is refused.
+    A plain function gets the face of the first argument, such as the turn. `what` names the decorator in errors: a
+    function whose annotations name another class than it gets is refused.
     """
     check_annotations(what, function)
     if is_async(function):

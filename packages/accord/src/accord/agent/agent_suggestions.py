@@ -1,7 +1,7 @@
 """Next edit suggestions on the agent's side: what an author registers, the mirrors of documents, and the messages.
 
-A document is known by its session and its URI, whatever the spelling. A change that cannot be applied leaves a mirror
-that is wrong, so the document is forgotten: its client opens it again, or sends it whole.
+A document is identified by its session and its URI, however spelled. A change that cannot be applied leaves a wrong
+mirror, so the document is forgotten: its client opens it again, or sends it whole.
 
 Suggestion sessions are not chat sessions: they have their own ids, and none of the methods `session/...` works on them.
 A request of one ends when the client cancels it or closes its session; a later request does not end an earlier one.
@@ -46,7 +46,7 @@ Wish = Literal["recent_files", "related_snippets", "edit_history", "user_actions
 
 WISHES: tuple[str, ...] = get_args(Wish)
 _COUNTED = ("recent_files", "edit_history", "user_actions")
-"""The wishes that may say how many."""
+"""The kinds of context for which a maximum may be set."""
 
 Suggested: TypeAlias = "Sequence[v1.NesSuggestion | None] | None"
 """What a function for suggestions returns: suggestions, the best first; None among them is skipped."""
@@ -58,13 +58,13 @@ FocusedFunction: TypeAlias = "Callable[[MirroredDocument, int], object]"
 
 
 class SuggestionFunctions(msgspec.Struct):
-    """The functions of an author for suggestions; nothing is declared without the first."""
+    """An author's functions for suggestions; without the first of them, nothing is declared."""
 
     suggest: Callable[..., Any] | None = None
     wishes: dict[str, int | None] = {}
-    """What the client is asked to send along, and how many of each at most."""
+    """The context that the client is asked to send, and how many of each at most."""
     outcome: Callable[..., Any] | None = None
-    """Gets a suggestion and what became of it."""
+    """Called with a suggestion and its outcome."""
     saved: Callable[..., Any] | None = None
     focused: Callable[..., Any] | None = None
 
@@ -75,7 +75,7 @@ class SuggestionFunctions(msgspec.Struct):
         self.suggest = in_thread(function)
 
     def declared(self, capabilities: v1.AgentCapabilities, client: v1.ClientCapabilities) -> v1.AgentCapabilities:
-        """These capabilities with suggestions, and the position encoding for this client."""
+        """Return these capabilities with suggestions, and the position encoding for this client."""
         if self.suggest is None:
             return capabilities
         # next-edit-suggestions: the agent chooses one of the encodings that the client offers; without one, utf-16.
@@ -95,7 +95,7 @@ class SuggestionFunctions(msgspec.Struct):
 
 
 def checked_wishes(context: Collection[str] | Mapping[str, int | None]) -> dict[str, int | None]:
-    """The wishes by name, each with how many are wanted at most; raises TypeError or ValueError."""
+    """Return the requested context by name, each with its maximum; raises TypeError or ValueError."""
     if isinstance(context, str):
         raise wrong_type(
             "@agent.on_suggest(context=...)", "a sequence of names, or a dict from names to counts", context
@@ -139,7 +139,7 @@ log = logging.getLogger("accord")
 
 
 class MirroredDocument:
-    """A document that is open in the client: its text, its version, and what it is called."""
+    """A document that is open in the client: its text, version and name."""
 
     def __init__(self, uri: str, language: str, version: int, text: TextDocument) -> None:
         self.uri = uri
@@ -170,7 +170,7 @@ class MirroredDocument:
 
 
 def positions_of(document: MirroredDocument) -> TextDocument:
-    """The text of a document with its positions."""
+    """Return the document's text with its positions."""
     return document._text  # pyright: ignore[reportPrivateUsage]
 
 
@@ -182,7 +182,7 @@ class Mirrors:
         self._documents: dict[str, MirroredDocument] = {}
 
     def find(self, uri: str) -> MirroredDocument | None:
-        """The document with this URI, as it is now; it does not change later. None if it is not open."""
+        """Return the document with this URI as a snapshot; None if it is not open."""
         return self._documents.get(key_of(uri))
 
     def opened(self, said: v1.DidOpenDocumentNotification) -> None:
@@ -190,7 +190,7 @@ class Mirrors:
         self._put(said.uri, said.language_id, said.version, said.text)
 
     def changed(self, said: v1.DidChangeDocumentNotification) -> None:
-        """Apply changes; a document for which that is impossible is forgotten."""
+        """Apply changes; if that is impossible, forget the document."""
         if (problem := self._apply(said)) is not None:
             self._documents.pop(key_of(said.uri), None)
             log.warning("a document is no longer mirrored: %s", problem)
@@ -206,7 +206,8 @@ class Mirrors:
     def _apply(self, said: v1.DidChangeDocumentNotification) -> str | None:
         """Apply changes; returns why that is impossible, or None."""
         before = self.find(said.uri)
-        if said.content_changes and said.content_changes[0].range is None:  # the whole text: nothing before it counts
+        # the whole text: earlier changes do not matter
+        if said.content_changes and said.content_changes[0].range is None:
             text = TextDocument("", self._encoding)
         elif before is None:
             return "a range of it changed, and it is not open"
@@ -232,9 +233,9 @@ SHOWN_BY: dict[type, str] = {
 
 
 class SuggestionRequest:
-    """A request for suggestions: the document as the user sees it, where they are in it, and what to answer with.
+    """A request for suggestions: the document as the user sees it, the cursor, and methods that make suggestions.
 
-    Offsets are indexes of `document.text`, whatever the client counts in. The document does not change while you work.
+    Offsets are indexes of `document.text`, whatever unit the client uses. The document does not change while you work.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ class SuggestionRequest:
         self.trigger: NesTriggerKind = asked.trigger_kind
         """Why the client asks: `automatic` (the user types or moves), `diagnostic` or `manual`."""
         self.context: v1.NesSuggestContext = asked.context or v1.NesSuggestContext()
-        """What the client sent along; only what `@agent.on_suggest(context=...)` asked for."""
+        """The context that the client sent; only what `@agent.on_suggest(context=...)` requested."""
         self.meta: dict[str, object] = asked.meta or {}
         """The `_meta` of the request."""
         self._folder = folder
@@ -273,14 +274,14 @@ class SuggestionRequest:
         return kind == "edit" or getattr(self._client, kind) is not None
 
     def edit(self, new_text: str, *, cursor: int | None = None) -> v1.NesEditSuggestion | None:
-        """Suggest that the document becomes this text, by the smallest edits of its lines; None if it is that already.
+        """Suggest that the document become this text, with the smallest edits of its lines; None if it already is.
 
         `cursor` is the offset in the new text where the cursor goes.
         """
         return self._edit(line_edits(self.document.text, new_text), new_text, cursor)
 
     def replace(self, start: int, end: int, text: str) -> v1.NesEditSuggestion | None:
-        """Suggest this text in the place of what is between two offsets; None if it is the same text."""
+        """Suggest this text in place of the text between two offsets; None if it is the same."""
         old = self.document.text
         if not 0 <= start <= end <= len(old):
             raise ValueError(f"start and end must be in order, from 0 to {len(old)}; got {start} and {end}")
@@ -289,7 +290,9 @@ class SuggestionRequest:
         return self._edit([addressable(old, Edit(start, end, text))], "", None)
 
     def jump(self, file: str | Path | None = None, *, line: int) -> v1.NesJumpSuggestion | None:
-        """Suggest to go to a line, counted from 1, of this document or of another file; None if the client cannot."""
+        """Suggest jumping to a line (from 1) of this document or of another file; None if the client does not support
+        it.
+        """
         if line < 1:
             raise ValueError(f"line must be at least 1, got {line}")
         if not self.shows("jump"):
@@ -297,7 +300,7 @@ class SuggestionRequest:
         return v1.NesJumpSuggestion(self._new_id(), self._uri(file), v1.Position(line - 1, 0))
 
     def rename(self, offset: int, new_name: str) -> v1.NesRenameSuggestion | None:
-        """Suggest another name for what is at this offset of the document; None if the client cannot."""
+        """Suggest another name for the symbol at this offset; None if the client does not support it."""
         if not self.shows("rename"):
             return None
         position = positions_of(self.document).position(offset)
@@ -306,7 +309,9 @@ class SuggestionRequest:
     def search(
         self, search: str, replace: str, *, file: str | Path | None = None, is_regex: bool = False
     ) -> v1.NesSearchAndReplaceSuggestion | None:
-        """Suggest to search and replace in this document, in a file or in a folder; None if the client cannot."""
+        """Suggest a search and replace in this document, in a file or in a folder; None if the client does not support
+        it.
+        """
         if not self.shows("search_and_replace"):
             return None
         return v1.NesSearchAndReplaceSuggestion(self._new_id(), self._uri(file), search, replace, is_regex or None)
@@ -335,7 +340,7 @@ def is_shown(suggestion: v1.NesSuggestion, client: v1.ClientNesCapabilities) -> 
 
 
 REMEMBERED = 100
-"""How many of the last suggestions of a session are remembered, for what becomes of them."""
+"""How many of a session's latest suggestions are remembered until their outcome is known."""
 
 
 class MirroredSession:
@@ -345,19 +350,19 @@ class MirroredSession:
         self.folder = folder
         self.documents = Mirrors(encoding)
         self.open: set[asyncio.Task[v1.SuggestNesResponse]] = set()
-        """The requests that are not answered."""
+        """The requests without an answer so far."""
         self.is_closed = False
         self._given: dict[str, tuple[v1.NesSuggestion, str]] = {}
         self._rejected: set[str] = set()
 
     def remember(self, suggestion: v1.NesSuggestion, essence: str) -> None:
-        """Keep a suggestion that was sent, until the client says what became of it."""
+        """Remember a sent suggestion until the client reports its outcome."""
         self._given[_id_of(suggestion)] = (suggestion, essence)
         if len(self._given) > REMEMBERED:
             del self._given[next(iter(self._given))]
 
     def settled(self, suggestion_id: str, *, rejected: bool) -> v1.NesSuggestion | None:
-        """The suggestion with this id, which the user has decided on; None for an unknown one."""
+        """Return the suggestion with this id, on which the user has decided; None if it is unknown."""
         suggestion, essence = self._given.pop(suggestion_id, (None, ""))
         if suggestion is not None and rejected and len(self._rejected) < REMEMBERED:
             self._rejected.add(essence)
@@ -463,7 +468,7 @@ class SuggestionSessions:
     # Suggestions
 
     def _suggest(self, request: v1.SuggestNesRequest) -> Awaitable[v1.SuggestNesResponse]:
-        # Not an `async def`: the document is looked up before a later change of it is read.
+        # Not an `async def`: the document is looked up before the next change of it is read.
         session = self._session(request.session_id)
         document = session.documents.find(request.uri)
         if document is None:
@@ -484,7 +489,7 @@ class SuggestionSessions:
     async def _answered(
         self, session: MirroredSession, request: SuggestionRequest, is_current: bool
     ) -> v1.SuggestNesResponse:
-        if not is_current:  # ranges would mean a text that we do not have
+        if not is_current:  # the ranges would refer to a text that we do not have
             return v1.SuggestNesResponse([])
         task = asyncio.create_task(self._found(session, request), name="accord looks for suggestions")
         session.open.add(task)
@@ -533,7 +538,9 @@ class SuggestionSessions:
 
 
 def essence_of(suggestion: v1.NesSuggestion, document: MirroredDocument) -> str:
-    """The same text for suggestions of the same thing: for an edit what it replaces by what, wherever that is now."""
+    """Return the same text for suggestions of the same thing: for an edit, the old and new text without the
+    position.
+    """
     if not isinstance(suggestion, v1.NesEditSuggestion) or key_of(suggestion.uri) != key_of(document.uri):
         return repr((type(suggestion).__name__, [getattr(suggestion, it, None) for it in _ESSENTIAL]))
     text = positions_of(document)

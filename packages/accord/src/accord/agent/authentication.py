@@ -1,7 +1,7 @@
 """Authentication: the logins that an agent offers, what requires them, and logging out.
 
-An agent that registers a login requires it before a session can be opened or prompted. Each connection is authenticated
-by itself.
+An agent that registers a login requires it before a session can be opened or prompted. Each connection has its own
+login.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from accord.schema.capabilities import Capabilities
 
 
 class LoginMethod(msgspec.Struct, frozen=True):
-    """One way to log in: what the client is told of it, and the function that does or checks it."""
+    """One way to log in: its description for the client, and the function that performs or checks it."""
 
     method: v1.AuthMethod
     function: Callable[..., Any] | None = None
@@ -37,13 +37,13 @@ class LoginMethod(msgspec.Struct, frozen=True):
 
 
 class Logins(msgspec.Struct):
-    """Every way in and out that an author has registered."""
+    """All logins and the logout that an author has registered."""
 
     ways: list[LoginMethod] = msgspec.field(default_factory=list["LoginMethod"])
     check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
     status: Callable[[], Any] | None = None
-    """Says to which accounts the user is logged in."""
+    """Returns the accounts to which the user is logged in."""
 
     def add(self, way: LoginMethod) -> None:
         if any(it.id == way.id for it in self.ways):
@@ -52,7 +52,7 @@ class Logins(msgspec.Struct):
 
 
 class Login(Elicits):
-    """A user logging in; what a function registered with `@agent.login` holds."""
+    """A login in progress; functions registered with `@agent.login` get it."""
 
     def __init__(self, client: ClientLink, method_id: str, context: Context) -> None:
         self.method_id: str = method_id
@@ -77,22 +77,22 @@ class Authentication:
     ) -> None:
         self._logins = logins
         self._is_replaced = is_replaced
-        """Whether something of the client's makes a login unnecessary."""
+        """Whether a setting of the client makes a login unnecessary."""
         self._client = client
         self._unstable = unstable
         self.is_open = not logins.ways
         """Whether the user is known to be logged in, or need not be."""
         self._was_left = False
         self._tells_status = tells_status
-        """Whether clients are told of `auth/status`."""
+        """Whether clients are notified by `auth/status`."""
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
-        """The ways in that this client can go, as it knows them."""
+        """Return the logins that this client supports, in the types that it knows."""
         told = (self._told(way.method, capabilities) for way in self._logins.ways)
         return [method for method in told if method is not None]
 
     async def require(self) -> None:
-        """RequestError unless authenticated."""
+        """Raise RequestError unless authenticated."""
         if self.is_open or self._is_replaced():
             return
         # A login at a terminal does not report its result; the author's function checks what it stored.
@@ -101,7 +101,7 @@ class Authentication:
             raise RequestError.auth_required()
 
     async def _state(self) -> str:
-        """Whether the user is logged in, in the words of `auth/status`."""
+        """Return the login state, in the words of `auth/status`."""
         if not self._logins.ways or self._is_replaced():
             return "not_required"
         self.is_open = self.is_open or await self._is_logged_in()
@@ -116,7 +116,7 @@ class Authentication:
         return False
 
     def _shows(self, way: LoginMethod) -> bool:
-        """Whether its function tells who is logged in. The environment tells so until the user has logged out."""
+        """Whether the login state is known. It follows from the environment until the user has logged out."""
         if isinstance(way.method, v1.AuthMethodEnvVar):
             return not self._was_left
         return isinstance(way.method, v1.AuthMethodTerminal)
@@ -129,7 +129,7 @@ class Authentication:
         return any(it.id == method_id and isinstance(it.method, v1.AuthMethodTerminal) for it in self._logins.ways)
 
     async def log_in(self, method_id: str, context: Context) -> None:
-        """Go through this login; RequestError if there is none, or if it does not succeed."""
+        """Perform this login; raises RequestError if it does not exist or fails."""
         way = next((it for it in self._logins.ways if it.id == method_id), None)
         if way is None:
             raise RequestError.invalid_params("unknown login method", methodId=method_id)
@@ -147,10 +147,10 @@ class Authentication:
             await finished(self._logins.logout())
         self.is_open, self._was_left = not self._logins.ways, True
 
-    # `auth/status`: whether the user is logged in, and to which accounts; told again after each login and logout.
+    # `auth/status`: whether the user is logged in, and to which accounts; sent again after each login and logout.
 
     async def status(self, _: v1.AuthStatusRequest | None = None) -> v1.AuthStatusResponse:
-        """What the author's function says, or what follows from the logins that it registered."""
+        """Return the result of the author's function, or what follows from the registered logins."""
         try:
             return await self._status()
         except RequestError as error:
@@ -160,7 +160,7 @@ class Authentication:
             return v1.AuthStatusResponse("unauthenticated")
 
     async def tell_status(self) -> None:
-        """Tell the client, which knows of `auth/status`, what the user's login or logout has come to."""
+        """Notify a client that knows `auth/status` of the result of a login or logout."""
         if self._tells_status:
             status = await self.status()
             await self._client.peer.notify(v1.AuthStatusUpdateNotification(status.state, status.accounts), force=True)
@@ -178,10 +178,10 @@ class Authentication:
         accounts = list(cast("Sequence[v1.AuthAccount]", said))
         return v1.AuthStatusResponse("authenticated" if accounts else await self._state(), accounts)
 
-    # The ways in
+    # Logins
 
     def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
-        """This way as the client knows it; None if it cannot go there."""
+        """Return this login in the types that the client knows; None if it does not support it."""
         if isinstance(method, v1.AuthMethodTerminal) and not capabilities.has("auth.terminal"):
             # rfd-auth-methods: terminal logins only where the client declared them.
             return _older_terminal_login(method) if _knows_older_terminal_logins(capabilities) else None
@@ -191,7 +191,7 @@ class Authentication:
 
 
 def variables_are_set(variables: Sequence[v1.AuthEnvVar]) -> Callable[[], bool]:
-    """Whether the environment holds what a way to log in needs."""
+    """Whether the environment has the variables that a login needs."""
     return lambda: all(variable.optional or os.environ.get(variable.name) for variable in variables)
 
 
@@ -201,7 +201,9 @@ def _knows_older_terminal_logins(capabilities: Capabilities) -> bool:
 
 
 def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
-    """A login at a terminal as editors knew it before it had a type: with the whole command (see `legacy`)."""
+    """Return a login at a terminal in the form that editors used before it had a type: with the whole command (see
+    `legacy`).
+    """
     command = {
         "command": sys.executable,
         "args": [*sys.orig_argv[1:], *method.args],
@@ -212,5 +214,5 @@ def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
 
 
 def _refuses(result: Any) -> bool:
-    """Whether an author's function says that the user is not logged in: by False, or by an answer of the user."""
+    """Whether an author's function reports that the user is not logged in: by False, or by a user's answer."""
     return result is False or (isinstance(result, Consent) and not result)

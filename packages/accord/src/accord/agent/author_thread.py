@@ -6,8 +6,8 @@
      │ ─── its result, or its error ─────────────▶
      │ ◀── the end: what the function returned ───── return
 
-What the function does with its turn is done by the task that would have run an `async` function. So order, task groups,
-time limits and cancelling are those of `async` functions, and nothing of the agent needs a lock.
+Everything that the function does with its turn is done by the task that would have run an `async` function. So order,
+task groups, time limits and cancelling are those of `async` functions, and nothing in the agent needs a lock.
 
 A cancelled task raises `asyncio.CancelledError` in the call that the thread waits for, or in its next one. Like in
 asyncio that happens once, so `with` and `finally` blocks can still use the turn. A thread that makes no call cannot be
@@ -94,14 +94,14 @@ class AuthorThread:
         self._owes_cancel = False
         """Whether the task was cancelled while the thread made no call, so that the next one has to raise."""
         self._others: dict[asyncio.Task[None], int] = {}
-        """The calls of threads that the function has started, and the threads."""
+        """The calls of threads that the function has started, and their threads."""
         self._told: set[int] = set()
-        """Those of these threads that were told of a cancel."""
+        """The threads to which a cancel was delivered."""
 
     # In the event loop
 
     async def run(self, function: Callable[[], T], name: str) -> T:
-        """Call this in a new thread, and do what it wants done; returns its result, or raises its error."""
+        """Call this in a new thread, and run the calls it makes; returns its result, or raises its error."""
         self._task = asyncio.current_task()
         start_thread(lambda: self._work(function), name)
         try:
@@ -130,7 +130,7 @@ class AuthorThread:
                 self._cancel_others()
 
     async def _do(self, call: Call[Awaitable[Any]]) -> None:
-        """Do what the thread waits for."""
+        """Run the call that the thread waits for."""
         if self._owes_cancel:
             self._owes_cancel = False
             call.finish(None, asyncio.CancelledError())
@@ -154,7 +154,7 @@ class AuthorThread:
     # Threads that the function has started
 
     def _do_beside(self, thread: int, call: Call[Awaitable[Any]]) -> None:
-        """Do what such a thread waits for, in a task of its own."""
+        """Run such a thread's call in a task of its own."""
         is_cancelled = not self._is_over and self._task is not None and self._task.cancelling() > 0
         if is_cancelled and thread not in self._told:
             self._told.add(thread)
@@ -192,7 +192,7 @@ class AuthorThread:
             self._loop.call_soon_threadsafe(self._calls.put_nowait, None)
 
     def wait(self, function: Callable[[], Awaitable[T]], session: str | None = None) -> T:  # noqa: ARG002  # as a Portal
-        """Have this awaited in the event loop; returns its result or raises its error."""
+        """Run this in the event loop and wait; returns its result or raises its error."""
         if threading.get_ident() == self._loop_thread:
             raise RuntimeError(
                 "this object belongs to a plain function in a thread, and was called in the event loop, which would "
@@ -207,7 +207,7 @@ class AuthorThread:
         return cast("T", call.wait())
 
     def read(self, function: Callable[[], T]) -> T:
-        """Call this in the event loop, between two of its steps; returns its result or raises its error."""
+        """Call this in the event loop, between two steps of the task; returns its result or raises its error."""
         if threading.get_ident() == self._loop_thread:
             return function()
         call = Call(function)
@@ -223,7 +223,7 @@ class AuthorThread:
             raise asyncio.CancelledError from None
 
     def iterate(self, function: Callable[[], AsyncIterator[T]], session: str | None = None) -> Generator[T]:  # noqa: ARG002
-        """Iterate in this thread over what the function gives in the event loop."""
+        """Iterate in this thread over an async iterator of the event loop."""
         source = self.read(function)
         try:
             while (item := self.wait(lambda: anext(source, _END))) is not _END:
@@ -236,7 +236,7 @@ class AuthorThread:
     def block(
         self, function: Callable[[], AbstractAsyncContextManager[T]], face: Callable[[T], ResultT]
     ) -> Generator[ResultT]:
-        """Be in this block of the event loop; gives the face of what the block gives."""
+        """Enter this block in the event loop; yields the face of its value."""
         manager = self.read(function)
         value = face(self.wait(manager.__aenter__))
         try:
@@ -250,9 +250,9 @@ class AuthorThread:
 
 
 def call_plain(function: Callable[..., Any], turn: type[Any]) -> Callable[..., Any]:
-    """This function as an `async` one, which calls it in a thread with the face of its first argument.
+    """Return this function as an `async` one, which calls it in a thread with the face of its first argument.
 
-    What it yields is said, if that is a `turn`.
+    If that is a `turn`, what the function yields is said.
     """
 
     @wraps(function)
@@ -263,12 +263,12 @@ def call_plain(function: Callable[..., Any], turn: type[Any]) -> Callable[..., A
         given = tuple(face_of(it, thread) for it in arguments)
         return await thread.run(partial(_call, function, given, turn), f"accord {name_of(function)}")
 
-    called.__annotations__ = {}  # those of the function are not what this one takes
+    called.__annotations__ = {}  # they describe the function, not this wrapper
     return called
 
 
 def _call(function: Callable[..., Any], given: tuple[Any, ...], turn: type[Any]) -> Any:
-    """In the thread: call the function, and say what a generator yields; give what another function returned."""
+    """Call the function in the thread; say what a generator yields, and return what another function returned."""
     result: Any = function(*given)
     if isinstance(result, Iterator) and isinstance(given[0], turn):
         said = cast("Iterator[Any]", result)
@@ -291,13 +291,13 @@ def _call(function: Callable[..., Any], given: tuple[Any, ...], turn: type[Any])
 
 
 def started(function: Callable[..., T], arguments: tuple[Any, ...]) -> Callable[[], Coroutine[Any, Any, T]]:
-    """Begins to call this function in a thread, from the event loop."""
+    """Start to call this function in a thread, from the event loop."""
     check_callable("start()", function)
     return lambda: AuthorThread().run(partial(function, *arguments), f"accord {name_of(function)}")
 
 
 def read_in_threads(stream: ModelStream) -> AsyncIterable[Any]:
-    """These events, for the event loop, which must not wait for them itself."""
+    """Iterate over these events for the event loop, which must not block on them."""
     return stream if isinstance(stream, AsyncIterable) else _events_of(stream)
 
 
@@ -332,7 +332,7 @@ _PLAIN = "accord.agent.plain_turn", "accord.proxy.plain_hop"
 
 
 def check_annotations(what: str, function: Callable[..., Any]) -> None:
-    """Raise TypeError for a function that is annotated with what it does not get, such as an `accord.Turn`.
+    """Raise TypeError for a function whose annotations name a class that it does not get, such as an `accord.Turn`.
 
     `what` names the decorator.
     """
@@ -350,7 +350,7 @@ def _check_annotation(
             return
         try:
             annotation = eval(annotation, getattr(function, "__globals__", {}))
-        except Exception:  # names of a function, or of type checkers only
+        except Exception:  # names local to a function, or for type checkers only
             return
     held = getattr(annotation, "__origin__", annotation)
     if (

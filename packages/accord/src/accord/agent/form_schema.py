@@ -1,4 +1,4 @@
-"""Forms: a class as the schema of one, and what a user filled in as a value of that class. Pure.
+"""Forms: converts a class to the schema of a form, and a filled-in form to an object of that class. Pure.
 
 A class may be a dataclass, a `msgspec.Struct`, a `TypedDict` or a `NamedTuple` of simple fields: text, numbers, yes or
 no, dates, one of several (`Literal`, `Enum`), several of several (a list of those). Titles, descriptions and limits
@@ -32,7 +32,7 @@ _LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarT
 
 
 def schema_of(form: Any) -> v1.ElicitationSchema:
-    """The schema of the form that asks for what this class holds; a schema is its own.
+    """Return the schema of the form for this class; a schema is returned as it is.
 
     >>> class Name(msgspec.Struct):
     ...     first: str
@@ -53,9 +53,9 @@ def schema_of(form: Any) -> v1.ElicitationSchema:
 
 
 def filled_in(form: Any, content: Content) -> Any:
-    """What the user filled in, as a value of the form's class; as plain values, for a form that is a schema.
+    """Return the filled-in form as an object of its class, or as plain values if the form is a schema.
 
-    ProtocolError for what the form does not allow.
+    Raises ProtocolError for values that the form does not allow.
     """
     schema = schema_of(form)
     content = asked_for(schema, content)
@@ -71,7 +71,7 @@ def filled_in(form: Any, content: Content) -> Any:
 
 
 def check(schema: v1.ElicitationSchema) -> None:
-    """ValueError for a form that an agent must not show."""
+    """Raise ValueError for a form that an agent must not show."""
     # rfd-elicitation, Restricted JSON Schema: secrets by link and never by form; types of one's own behind a `_`.
     if secrets := secrets_in(schema):
         raise ValueError(
@@ -159,7 +159,7 @@ def _some_of(kind: Any, described: dict[str, Any]) -> ElicitationPropertySchema:
 
 
 def _in_order(asked: ElicitationPropertySchema, hint: Any) -> ElicitationPropertySchema:
-    """Choices in the order in which the author wrote them: msgspec sorts those of a `Literal`."""
+    """Return choices in the order in which the author wrote them: msgspec sorts those of a `Literal`."""
     if get_origin(hint) is not Literal:
         for inner in get_args(hint):
             asked = _in_order(asked, inner)
@@ -195,7 +195,7 @@ _PROPERTIES: tuple[tuple[Any, Callable[[Any, dict[str, Any]], ElicitationPropert
 )
 
 
-# What was filled in
+# Filled-in forms
 
 
 def _problems(schema: v1.ElicitationSchema, content: Content) -> Iterable[tuple[str, str]]:

@@ -12,9 +12,9 @@ Each of them is a few lines over the store and `Session`. The specification leav
 - A client that takes cursors is told one for each message: before those of the user, after those of the agent. An agent
   with `Agent(state=...)` needs `@agent.on_rewind` for it: the record can be cut there, the author's state cannot.
 
-The methods of the list are answered from the store, so a session need not be open. One that is open, on any connection
-of this process, is closed before it is archived, and told of its new title. In another process, an archived session is
-taken from its holder, whose next write is refused; a new title leaves the holder alone.
+The methods of the list are answered from the store, so a session need not be open. A session that is open on any
+connection of this process is closed before it is archived, and notified of its new title. In another process, an
+archived session is taken from its holder, whose next write is refused; a new title does not affect the holder.
 """
 
 # pyright: reportPrivateUsage=false
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class OpenSessions:
-    """Which sessions of an agent are open, on whichever connection.
+    """The open sessions of an agent, on all its connections.
 
     A client may archive or name a session that another connection has open. Sessions of other processes are not known
     here: the store keeps them apart.
@@ -73,11 +73,11 @@ class OpenSessions:
         self._open: dict[tuple[str, str], tuple[Session, Callable[[str], Awaitable[None]], object]] = {}
 
     def entered(self, owner: str, session: Session, end: Callable[[str], Awaitable[None]]) -> None:
-        """A connection has opened this session, and `end` closes it there."""
+        """Note that a connection has opened this session; `end` closes it there."""
         self._open[owner, session.id] = session, end, asyncio.get_running_loop()
 
     def left(self, owner: str, session: Session) -> None:
-        """A connection has closed this session; if another has opened it meanwhile, it stays."""
+        """Note that a connection has closed this session; if another has opened it meanwhile, it stays."""
         found = self._open.get((owner, session.id))
         if found is not None and found[0] is session:
             del self._open[owner, session.id]
@@ -88,12 +88,12 @@ class OpenSessions:
         return None if found is None else found[0]
 
     def working(self, owner: str, session_id: str) -> Session | None:
-        """The session, if it is open in this event loop, and works; else None."""
+        """Return the session if it is open in this event loop and working; else None."""
         session, _, loop = self._open.get((owner, session_id), (None, None, None))
         return session if session is not None and session._is_working and loop is asyncio.get_running_loop() else None
 
     def watching(self, store: Store) -> WatchedSessions:
-        """The sessions that clients of this event loop watch."""
+        """Return the sessions that clients of this event loop watch."""
         if self._watched is None or self._watched.loop is not asyncio.get_running_loop():
             from accord.agent.watch_feed import WatchedSessions
 
@@ -101,7 +101,7 @@ class OpenSessions:
         return self._watched
 
     async def end(self, owner: str, session_id: str) -> None:
-        """Close this session where it is open, if it is."""
+        """Close this session if it is open."""
         found = self._open.get((owner, session_id))
         if found is not None:
             _, end, _ = found
@@ -115,7 +115,7 @@ Opening: TypeAlias = v1.NewSessionRequest | v1.ForkSessionRequest | Reopening
 """The requests that open a session."""
 
 Choices: TypeAlias = tuple[v1.SessionModeState | None, list[v1.SessionConfigOption] | None, v1.SessionModelState | None]
-"""What the user may choose, for the answer that opens a session: modes, config options and models."""
+"""The choices of the user, for the answer that opens a session: modes, config options and models."""
 
 LONGEST_TITLE = 200
 """Characters of a title that a user gives; the rest is cut."""
@@ -144,9 +144,9 @@ class Lifecycle:
         self._on_session = on_session
         self._open_sessions = open_sessions
         self._archives = archives
-        """Whether clients are told that sessions can be archived."""
+        """Whether clients learn that sessions can be archived."""
         self.watched: dict[str, SessionWatch] | None = None
-        """The sessions that this client watches or has joined; None until there was one."""
+        """The sessions that this client watches or has joined; None until the first."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def register(self, handlers: Handlers) -> None:
@@ -160,14 +160,14 @@ class Lifecycle:
         handlers.on_request("_accord/rewind_files")(self.rewind_files)
 
     def register_list(self, handlers: Handlers) -> None:
-        """Handle what is only proposed."""
+        """Handle the proposed requests."""
         handlers.on(v1.SessionOptionsRequest)(self.options)
         handlers.on(v1.ArchiveSessionRequest)(self.archive)
         handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
         handlers.on(v1.SessionStatusRequest)(self.status)
         handlers.on(v1.SetSessionTitleRequest)(self.set_title)
 
-    # Beginning
+    # Opening sessions
 
     async def new(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
         await self._authentication.require()
@@ -187,7 +187,7 @@ class Lifecycle:
         return v1.ForkSessionResponse(session.id, *_choices(session), meta=session.answer_meta or None)
 
     async def rewind_files(self, params: Json) -> Json:
-        """Bring the files that this agent wrote by itself back to what they were."""
+        """Restore the files that this agent wrote without the client."""
         from accord.agent.workspace import restore_files  # loads what reads and writes files here
         from accord.services.file_service import RewindFilesRequest
 
@@ -204,7 +204,7 @@ class Lifecycle:
         return codec.plain(await restore_files(later, overwrite=request.overwrite))
 
     async def _length_at(self, source: StoredSession, cursor: str) -> int:
-        """How many entries a fork at this cursor keeps; RequestError for an unknown cursor."""
+        """Return how many entries a fork at this cursor keeps; raises RequestError for an unknown cursor."""
         if self._surroundings.can_rewind:
             places, _ = await cut_places(self._store, source)
             for message, length in places.items():
@@ -225,7 +225,7 @@ class Lifecycle:
     async def reopen(
         self, request: Reopening, context: Context, *, replays: bool
     ) -> tuple[Choices, dict[str, Json] | None]:
-        """Open a session again, with or without a replay; what the user may choose, and the answer's `_meta`."""
+        """Open a session again, with or without a replay; returns the user's choices and the answer's `_meta`."""
         if asks_to_watch(request):
             options, modes = await self.watch(request, context, replays=replays)
             return (modes, options_in_v1(options) or None, None), None
@@ -248,9 +248,11 @@ class Lifecycle:
         return _choices(session), session.answer_meta or None
 
     def _working(self, request: Reopening) -> Session | None:
-        """The session, if this connection has it open and it works: opening it again lets its work go on. Else None.
+        """Return the session if it is open on this connection and working; opening it again continues its work. Else
+        None.
 
-        RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
+        Raises RequestError if the request has other folders, servers or a system prompt, which running work cannot
+        take.
         """
         session = self.sessions.get(request.session_id)
         if session is None or not session._is_working:
@@ -269,7 +271,7 @@ class Lifecycle:
         if other:
             problem = f"the session works with another {other[0]}: cancel its work, then open it again"
             raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
-        session._is_announced = False  # its commands are told again, as after any load
+        session._is_announced = False  # its commands are sent again, as after any load
         return session
 
     async def options(self, request: v1.SessionOptionsRequest) -> v1.SessionOptionsResponse:
@@ -278,9 +280,9 @@ class Lifecycle:
         return v1.SessionOptionsResponse(modes, options)
 
     async def draft(self, request: v1.SessionOptionsRequest) -> Session:
-        """A session as it would be opened, with its options and commands; it is closed, and known to nobody.
+        """Prepare a session that is never opened, with its options and commands.
 
-        The author prepares it as any other. What that sends is dropped, and what it keeps is in memory for a moment.
+        The author prepares it like any other. What that sends is dropped, and what it stores is in memory for a moment.
         """
         await self._authentication.require()
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
@@ -323,7 +325,7 @@ class Lifecycle:
         context: Context,
         length: int | None = None,
     ) -> Session:
-        """Open a session that the client does not know yet, with this much of its record; forgotten if that fails."""
+        """Open a session that the client does not know yet, with this much of its record; forget it if that fails."""
         session = self._session(stored, request)
         try:
             if length is not None:
@@ -340,7 +342,7 @@ class Lifecycle:
         return session
 
     async def _take(self, request: Reopening) -> Session:
-        """A session from the store, held from now on, whose replay can begin."""
+        """Take a session from the store and hold it; its replay can begin."""
         held = await self._hold(request)
         await self._hand_over(held.id)
         session = self._session(held, request)
@@ -355,7 +357,7 @@ class Lifecycle:
         return await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
 
     async def _checked(self, request: Reopening) -> StoredSession:
-        """The session that is to be opened, as it is in the store; RequestError if the request does not fit it."""
+        """Return the stored session that is to be opened; raises RequestError if the request does not fit it."""
         cwd, *_ = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
         initial_values(request.config_options)
@@ -381,7 +383,7 @@ class Lifecycle:
         )
 
     def _system_prompt(self, request: Opening) -> ClientSystemPrompt | None:
-        """What the client wants of the system prompt; RequestError for what the agent does not take."""
+        """Return the client's system prompt; raises RequestError for one that the agent does not accept."""
         return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
     async def _opened(self, session: Session, request: Opening) -> None:
@@ -401,11 +403,11 @@ class Lifecycle:
     async def watch(
         self, request: Reopening, context: Context, *, replays: bool
     ) -> tuple[list[updates.SessionConfigOption], v1.SessionModeState | None]:
-        """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
+        """Follow a session that stays with its holder; returns its options and modes, as far as they are known here."""
         from accord.agent.watch_feed import SessionWatch
 
         async with self._alone(request.session_id):
-            found = await self._found(request.session_id)  # in whichever folder: an observer works in none
+            found = await self._found(request.session_id)  # in any folder: an observer does not work in one
             if found.id in self.sessions:
                 raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
             await self._hand_over(found.id)
@@ -441,7 +443,7 @@ class Lifecycle:
         return None if self.watched is None else self.watched.pop(session_id, None)
 
     async def _hand_over(self, session_id: str) -> None:
-        """End the watch of this session, if this client has one: it opens the session itself, or watches it anew."""
+        """End this client's watch of this session, if it has one: it opens the session itself, or watches it again."""
         if (watch := self._unwatched(session_id)) is not None:
             await watch.hand_over()
 
@@ -452,7 +454,7 @@ class Lifecycle:
     # Joining
 
     async def _joined(self, request: Reopening, context: Context, *, replays: bool) -> Session | None:
-        """The session, if it works on another connection of this process, now joined from this one; else None."""
+        """Join the session if it works on another connection of this process; else return None."""
         holder = self._open_sessions.working(self._owner, request.session_id)
         if holder is None or holder.id in self.sessions:
             return None
@@ -477,7 +479,8 @@ class Lifecycle:
     async def _arrive(self, request: Reopening) -> None:
         """Open a session that this client has joined: its work on the other connection is over."""
         async with self._alone(request.session_id):
-            request = msgspec.structs.replace(request, config_options=[])  # they were chosen when it was joined
+            # they were chosen when the session was joined
+            request = msgspec.structs.replace(request, config_options=[])
             session = self._session(await self._hold(request), request)
             session._updates.known()
             await self._opened(session, request)
@@ -486,12 +489,14 @@ class Lifecycle:
             session._known()
 
     async def arrived(self, session_id: str, context: Context) -> bool:
-        """Wait until a session that this client has joined is open here; False if the client has cancelled that."""
+        """Wait until a session that this client has joined is open here; returns False if the client has cancelled
+        that.
+        """
         join = self._join_of(session_id)
         return join is None or await join.arrived(context)
 
     def _join_of(self, session_id: str) -> SessionJoin | None:
-        """The session with this id, if this client has joined it."""
+        """Return the session with this id, if this client has joined it."""
         if not self.watched:
             return None
         from accord.agent.watch_feed import SessionJoin
@@ -502,7 +507,7 @@ class Lifecycle:
     # Finding
 
     def found(self, session_id: str) -> Session:
-        """The session that this client has opened or joined; RequestError if it is neither."""
+        """Return the session that this client has opened or joined; raises RequestError if it has done neither."""
         session = self.sessions.get(session_id)
         if session is None and (join := self._join_of(session_id)) is not None:
             session = join.holder
@@ -517,7 +522,7 @@ class Lifecycle:
         if session is None:
             return self.found(session_id)
         if not session._is_announced:
-            # The client uses the id already: its request can arrive before it was told of the commands.
+            # The client uses the id already: its request can arrive before the commands were sent.
             session._known()
         return session
 
@@ -531,13 +536,13 @@ class Lifecycle:
         return v1.ListSessionsResponse(infos, page.next)
 
     def cancel(self, session_id: str) -> None:
-        """Cancel the turns of a session, or the subagent with this id, if the author allows that."""
+        """Cancel the turns of a session, or the subagent with this id if the author allows that."""
         if (session := self.sessions.get(session_of(session_id))) is not None:
             session._cancel(session_id)
         elif (join := self._join_of(session_of(session_id))) is not None:
             join.cancel(session_id)
 
-    # Ending
+    # Closing sessions
 
     async def close(self, request: v1.CloseSessionRequest) -> None:
         async with self._alone(request.session_id):
@@ -561,7 +566,7 @@ class Lifecycle:
 
     @asynccontextmanager
     async def keeping(self, session: Session) -> AsyncGenerator[None]:
-        """Turn a StoreError into the answer for the client, and end a session that was opened elsewhere or deleted."""
+        """Turn a StoreError into the client's answer, and end a session that was opened elsewhere or deleted."""
         try:
             yield
         except StoreError as error:
@@ -584,7 +589,7 @@ class Lifecycle:
 
     @asynccontextmanager
     async def _alone(self, session_id: str) -> AsyncGenerator[None]:
-        """One request after another changes where a session is open."""
+        """Serialize the requests that change where a session is open."""
         await self._authentication.require()
         lock = self._changing.get(session_id)
         if lock is None:
@@ -617,7 +622,7 @@ class Lifecycle:
         return v1.SessionStatusResponse("saved")
 
     def open_session(self, session_id: str) -> Session | None:
-        """The session, if it is open on any connection of its owner."""
+        """Return the session if it is open on any connection of its owner."""
         return self._open_sessions.find(self._owner, session_id)
 
     async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
@@ -632,7 +637,7 @@ class Lifecycle:
         return v1.SetSessionTitleResponse(title)
 
     async def _told_where_open(self, session_id: str, title: str) -> bool:
-        """Whether the session is open here, and has taken this title."""
+        """Whether the session is open here and has taken this title."""
         session = self.open_session(session_id)
         if session is None:
             return False
@@ -646,7 +651,7 @@ class Lifecycle:
 
 
 def asks_to_watch(request: Reopening) -> bool:
-    """Whether a client asks to open a session only to watch it."""
+    """Whether a client requests to open a session only to watch it."""
     return request.meta is not None and request.meta.get(WATCH) is True
 
 
@@ -662,7 +667,7 @@ def _choices(session: Session) -> Choices:
 
 
 def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:
-    """Which sessions a list has: True for the archived ones, False for the others, None for all.
+    """Return which sessions a list has: True for the archived ones, False for the others, None for all.
 
     By default an agent that archives sessions leaves the archived ones out.
     """

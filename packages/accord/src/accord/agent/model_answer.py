@@ -28,7 +28,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class ThoughtDelta(Struct, frozen=True):
-    """The next part of what the model thinks."""
+    """The next part of the model's reasoning."""
 
     text: str
 
@@ -37,18 +37,18 @@ class ModelUsage(Struct, frozen=True):
     """How many tokens a model has read and written for an answer."""
 
     input: int = 0
-    """Tokens that it read, from a cache or not."""
+    """Tokens read, from a cache or not."""
     output: int = 0
-    """Tokens that it wrote."""
+    """Tokens written."""
     thought: int | None = None
-    """Tokens that it thought, if its provider counts them."""
+    """Tokens of reasoning, if the provider counts them."""
 
 
 Delta: TypeAlias = TextDelta | ThoughtDelta | ThoughtPart
 
 
 class ModelAnswer:
-    """What a model has answered, as far as it has come.
+    """A model's answer, as far as it has arrived.
 
     >>> answer = ModelAnswer()
     >>> chunk = {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
@@ -69,7 +69,7 @@ class ModelAnswer:
         self._text: list[str] = []
         self._thought: list[str] = []
         self._blocks: dict[int, Json] = {}
-        """Blocks of Anthropic's messages that still grow; calls of chat completions."""
+        """Anthropic's content blocks, or calls of chat completions, that are not complete."""
 
     def check(self) -> None:
         """Raise RequestError, in the provider's words, for an answer that failed or broke off."""
@@ -101,7 +101,7 @@ class ModelAnswer:
         return [it for it in self.parts if isinstance(it, ModelCall)] if self.stop_reason == "end_turn" else []
 
     def add(self, event: Any) -> Iterator[Delta]:
-        """Take the next event; yields what it adds that people read, and thoughts in their provider's form."""
+        """Take the next event; yields the text that it adds, and thoughts in their provider's form."""
         if isinstance(event, str | bytes):
             event = _in_line(event)
         if _get(event, "choices") is not None:
@@ -122,7 +122,7 @@ class ModelAnswer:
             self.usage = ModelUsage(_number(usage, "prompt_tokens"), _number(usage, "completion_tokens"), thought)
         for choice in _get(chunk, "choices"):
             delta = _get(choice, "delta")
-            # Two names under which servers send what a model thinks.
+            # Servers send a model's reasoning under either name.
             if thought := _get(delta, "reasoning_content") or _get(delta, "reasoning"):
                 self._thought.append(thought)
                 yield ThoughtDelta(thought)
@@ -261,7 +261,7 @@ _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta":
 
 
 def _get(value: Any, name: str) -> Any:
-    """A member of an object or of a dict; None if there is none."""
+    """Return a member of an object or a dict; None if it is missing."""
     return cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -270,21 +270,21 @@ def _number(value: Any, name: str) -> int:
 
 
 def _plain(value: Any) -> Json:
-    """A value as a dict; objects of the packages are models of pydantic."""
+    """Return a value as a dict; the packages' objects are pydantic models."""
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     return cast("Json", value.model_dump(mode="json", exclude_none=True, warnings=False))
 
 
 def _in_line(line: str | bytes) -> Any:
-    """The event in a line of server-sent events; None in one without data."""
+    """Return the event in a line of server-sent events; None for a line without data."""
     text = line.decode() if isinstance(line, bytes) else line
     data = text.removeprefix("data:").strip() if text.startswith("data:") else ""
     return msgspec.json.decode(data) if data.startswith("{") else None
 
 
 async def events_of(stream: ModelStream) -> AsyncGenerator[Any]:
-    """The events of a stream, which is closed when this generator is."""
+    """Yield the events of a stream, and close it with this generator."""
     try:
         if isinstance(stream, AsyncIterable):
             async for event in stream:

@@ -3,10 +3,10 @@
     session.history() ──▶ messages_of ──▶ [ModelMessage] ──▶ wire_messages(api) ──▶ plain dicts for a request
 
 The APIs are Anthropic's messages, OpenAI's chat completions and OpenAI's responses. They agree on one rule, and refuse
-a request that breaks it: after the calls of tools in an answer comes the result of each, before anything else. A record
+a request that breaks it: the tool calls of an answer are followed by the result of each, before anything else. A record
 has calls that were refused, cancelled, or cut off by a crash, so each call gets a result that says how it ended.
 
-A provider signs or encrypts what its model thinks, and wants it back as it was. That form travels in the `_meta` of a
+A provider signs or encrypts its model's reasoning, and wants it back unchanged. That form travels in the `_meta` of a
 thought, under `THOUGHT_KEY`; a thought without it is left out of requests.
 """
 
@@ -59,7 +59,7 @@ class FilePart(Struct, tag="file"):
 
 
 class ThoughtPart(Struct, tag="thought"):
-    """What the model thought; `raw` is the provider's own form of it, which it wants back as it was."""
+    """The model's reasoning; `raw` is the provider's form of it, which must be sent back unchanged."""
 
     text: str
     raw: Json = field(default_factory=dict[str, Any])
@@ -73,11 +73,11 @@ class ModelCall(Struct, tag="call"):
     name: str
     """The tool's name."""
     arguments: str
-    """The arguments as the JSON text that the model wrote; `input` has them read."""
+    """The arguments as the JSON text that the model wrote; `input` parses them."""
 
     @property
     def input(self) -> Json:
-        """The arguments as an object; text that is no JSON object stands in one, under `invalid`."""
+        """The arguments as an object; text that is not a JSON object is in one, under `invalid`."""
         try:
             return msgspec.json.decode(self.arguments or "{}", type=dict[str, Any])
         except (msgspec.DecodeError, msgspec.ValidationError):
@@ -97,7 +97,7 @@ Part: TypeAlias = TextPart | ImagePart | FilePart | ThoughtPart | ModelCall | Re
 
 
 class ModelMessage(Struct):
-    """A message of the user or the model; results of tools are the user's."""
+    """A message of the user or the model; tool results are the user's."""
 
     role: Literal["user", "assistant"]
     parts: list[Part]
@@ -114,7 +114,7 @@ class ModelMessage(Struct):
 
 
 def add_parts(messages: list[ModelMessage], role: Literal["user", "assistant"], parts: Iterable[Part]) -> None:
-    """Add what a speaker said; parts of one speaker in a row are one message."""
+    """Add a speaker's parts; consecutive parts of one speaker form one message."""
     if not (given := list(parts)):
         return
     if messages and messages[-1].role == role:
@@ -127,7 +127,7 @@ def add_parts(messages: list[ModelMessage], role: Literal["user", "assistant"], 
 
 
 def prompt_parts(prompt: Sequence[updates.ContentBlock]) -> list[Part]:
-    """A prompt as a model reads it."""
+    """Return a prompt as a model reads it."""
     return [_prompt_part(block) for block in prompt]
 
 
@@ -152,9 +152,9 @@ def _prompt_part(block: updates.ContentBlock) -> Part:
 
 
 def messages_of(history: SessionState) -> list[ModelMessage]:
-    """The messages of a session: what was said, and the calls of tools that have a name, each with its result.
+    """Return the messages of a session: its text, and the tool calls that have a name, each with its result.
 
-    A tool call without a name is what the agent did by itself: no model has asked for it.
+    A tool call without a name is the agent's own work: no model has requested it.
     """
     messages: list[ModelMessage] = []
     results: list[ResultPart] = []
@@ -189,7 +189,7 @@ _ENDINGS = {
 
 
 def _result(call: ToolCallState) -> ResultPart:
-    """What a call gave the model: its raw output, else its text; and how it ended, if not well."""
+    """Return a call's result for the model: its raw output, else its text; and how it ended, unless it succeeded."""
     output = call.raw_output
     text = call.text if output is None else output if isinstance(output, str) else msgspec.json.encode(output).decode()
     blocks = [part.content for part in call.content if isinstance(part, updates.Content)]
@@ -204,7 +204,7 @@ def _result(call: ToolCallState) -> ResultPart:
 
 
 def wire_messages(api: Api, messages: Sequence[ModelMessage]) -> list[Json]:
-    """Messages as an API takes them: the `messages` of a request, or the `input` of OpenAI's responses."""
+    """Return messages in an API's form: the `messages` of a request, or the `input` of OpenAI's responses."""
     return _FORMS[api](messages)
 
 
@@ -215,12 +215,12 @@ NO_OUTPUT = "(no output)"
 
 
 def _id(call_id: str) -> str:
-    """A call's id, in the characters that all three APIs take."""
+    """Return a call's id, in the characters that all three APIs accept."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)
 
 
 def _user_content(parts: Iterable[Part], forms: Mapping[type[Part], Callable[[Any], Json | None]]) -> list[Json]:
-    """The user's own parts in an API's forms; a note stands for what the API does not take."""
+    """Return the user's own parts in an API's form; a note stands for what the API does not accept."""
     content: list[Json] = []
     for part in parts:
         taken = forms[type(part)](part) if type(part) in forms else None
@@ -234,14 +234,14 @@ def _user_content(parts: Iterable[Part], forms: Mapping[type[Part], Callable[[An
 
 
 def _split(message: ModelMessage) -> tuple[list[ResultPart], list[Part]]:
-    """The results in a message of the user, which come first; and the rest, with the images of the results."""
+    """Return the results in a message of the user, which come first; and the rest, with the images of the results."""
     results = [part for part in message.parts if isinstance(part, ResultPart)]
     rest = [part for part in message.parts if not isinstance(part, ResultPart)]
     return results, [*(image for result in results for image in result.images), *rest]
 
 
 def _said(message: ModelMessage, *thoughts: str) -> list[Part]:
-    """What the model said, with its thoughts of these types; one after which nothing comes is left out."""
+    """Return the model's message, with its thoughts of these types; omit one that nothing follows."""
     parts = list(message.parts)
     while parts and isinstance(parts[-1], ThoughtPart):
         parts.pop()
@@ -385,7 +385,7 @@ def _response_said(part: Part) -> Json | None:
     match part:
         case TextPart() if part.text.strip():
             return {"type": "message", "role": "assistant", "content": part.text}
-        case ThoughtPart() if part.raw.get("encrypted_content"):  # the API may not have kept another
+        case ThoughtPart() if part.raw.get("encrypted_content"):  # the API may not have kept any other
             return {name: value for name, value in part.raw.items() if name != "status"}
         case ModelCall():
             call = {"type": "function_call", "call_id": _id(part.id), "name": _id(part.name)}

@@ -1,12 +1,12 @@
-"""Providers: where an agent's models are, as its author offers them and as each client configures them.
+"""Providers: where an agent's models are, as its author offers them and each client configures them.
 
     Agent.provider ─▶ Provider                      the author's: its id, the kinds of API, the default
     providers/set  ─▶ ConnectionProviders.current   one connection's: an Endpoint for each, or None while disabled
     prompt         ─▶ Turn.provider                 what was in force when the turn began
 
-An agent may serve many clients in one process, and each decides only for itself. So what a client has set belongs to
-its connection: it is kept in memory, and gone with it. `current` is replaced as a whole, so a turn keeps what it began
-with by a reference.
+An agent may serve many clients in one process, and each decides only for itself. So a client's setting belongs to its
+connection: it is in memory only, and ends with it. `current` is replaced as a whole, so a turn that holds a reference
+keeps the setting that it began with.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Provider:
         return f"Provider({self.id!r}, supports={list(self.supports)}, required={self.required})"
 
     def check(self, function: Callable[[Endpoint], Any]) -> Callable[[Endpoint], Any]:
-        """Let this function look at an endpoint before it is in force.
+        """Let this function check an endpoint before it is used.
 
         It refuses it by returning False, or with a `RequestError`. What it logs may end up anywhere, so it should not
         log headers.
@@ -76,7 +76,7 @@ class Provider:
 
 
 def endpoint_of(current: Current, provider_id: str, asked: str) -> Endpoint | None:
-    """The endpoint of this provider; `asked` is the method that an error names."""
+    """Return the endpoint of this provider; `asked` is the method that an error names."""
     if provider_id not in current:
         known = ", ".join(current) or "none"
         raise ValueError(f"{asked} takes one of the agent's providers ({known}), got {provider_id!r}")
@@ -84,7 +84,7 @@ def endpoint_of(current: Current, provider_id: str, asked: str) -> Endpoint | No
 
 
 async def _accept(provider: Provider, endpoint: Endpoint) -> None:
-    """Raise RequestError unless this endpoint may be used; no error holds a header's value."""
+    """Raise RequestError unless this endpoint may be used; errors never contain a header's value."""
     if endpoint.api_type not in provider.supports:
         raise RequestError.invalid_params(
             f"provider {provider.id!r} has no API of type {shortened(endpoint.api_type)!r}; "
@@ -99,7 +99,7 @@ async def _accept(provider: Provider, endpoint: Endpoint) -> None:
     except RequestError as error:
         raise RequestError(error.code, endpoint.hidden(error.message), error.data) from None
     except Exception as error:
-        # No traceback: the texts of the errors that led to this one may hold a header's value.
+        # No traceback: the texts of its causes may contain a header's value.
         reason = endpoint.hidden(f"{type(error).__name__}: {error}")
         log.error("the check of provider %s failed: %s", provider.id, reason)  # noqa: TRY400
         raise RequestError.internal("The endpoint of the provider could not be checked") from None
@@ -133,7 +133,7 @@ class ConnectionProviders:
 
     def _info(self, provider: Provider) -> v1.ProviderInfo:
         endpoint = self.current[provider.id]
-        # custom-llm-endpoint: headers are never told, because they hold credentials.
+        # custom-llm-endpoint: headers are never sent, because they hold credentials.
         current = None if endpoint is None else v1.ProviderCurrentConfig(endpoint.api_type, endpoint.base_url)
         return v1.ProviderInfo(v1.ProviderId(provider.id), list(provider.supports), provider.required, current)
 
@@ -148,7 +148,7 @@ class ConnectionProviders:
             endpoint = Endpoint(request.api_type, request.base_url, request.headers)
         except ValueError as error:
             raise RequestError.invalid_params(str(error)) from None
-        async with self._changing:  # one after the other, so that the last one asked for counts
+        async with self._changing:  # one after the other, so that the last request wins
             await _accept(provider, endpoint)
             self.current = {**self.current, provider.id: endpoint}
 

@@ -1,9 +1,9 @@
-"""`Face`: an object of an event loop, as threads use it; the base of the classes of `accord.sync`.
+"""`Face`: an object of an event loop, for use in threads; the base of the classes of `accord.sync`.
 
     class Tool(Elicits, of=tool.Tool, attributes="id title kind status"): ...
 
 A face has the public members of the class `of`, with the same parameters and docstrings and without `async`. They are
-made when the class is. How a member reaches the event loop follows from what it is:
+made when the class is. How a member reaches the event loop follows from its kind:
 
     async def           `portal.wait`: a task in the loop, for whose end the thread waits
     async iterator      `portal.iterate`: such a task for each item
@@ -12,7 +12,7 @@ made when the class is. How a member reaches the event loop follows from what it
     prompt, on          `portal.do`: a call in the loop that fails after the end of the connection
 
 `attributes` are read without the loop, because they never change, or change at once; those that are `changing` are read
-like properties. What the class defines itself is not made, nor what it is `without`.
+like properties. Members that the class defines itself, or lists in `without`, are not made.
 
 Type checkers and the reference read the members in the stub beside the module, which `tools/sync_faces.py` writes.
 """
@@ -43,11 +43,11 @@ _SPECIAL = {
     "__aexit__": "__exit__",
     **{it: it for it in ("__len__", "__iter__", "__contains__", "__getitem__", "_repr_markdown_")},
 }
-"""The members with an underscore that a face has too, and their names without `async`."""
+"""The special methods of a face, and their names without `async`."""
 
 
 _FACES: dict[object, Callable[[Any, Any, str | None], Any]] = {}
-"""The functions that make the faces of objects, by the classes of the objects."""
+"""The functions that make faces, by the class of the object."""
 
 
 def face_of(held: Any, portal: Any, session: str | None = None) -> Any:
@@ -97,7 +97,7 @@ class Face:
         return id(self._held)
 
     def _read(self, function: Callable[[], Any], *, copies: bool) -> Any:
-        """The result of this call in the loop, or a copy of it, which the loop does not change."""
+        """Return the result of this call in the loop, or a copy of it, which the loop does not change."""
         return self._faced(self._portal.read(lambda: copy(function()) if copies else function()))
 
     def _faced(self, value: Any) -> Any:
@@ -105,11 +105,11 @@ class Face:
 
 
 def held_of(value: Any) -> Any:
-    """The object with `async` that a method with `async` takes."""
+    """Return the `async` object behind a face, for a method that takes it."""
     return value._held if isinstance(value, Face) else value
 
 
-# What else a thread gets
+# Other values for threads
 
 
 def _list(held: list[Any], portal: Any, session: str | None = None) -> list[Any]:
@@ -123,7 +123,7 @@ def _dict(held: dict[Any, Any], portal: Any, session: str | None = None) -> dict
 
 
 def _have_faces(values: Iterable[Any]) -> bool:
-    """Whether these are objects that have faces, to judge by the first; they are all of one class."""
+    """Whether objects of this class have faces, judged by the first; all are of one class."""
     return any(isinstance(_FACES.get(it), MethodType) for it in type(next(iter(values), None)).__mro__)
 
 
@@ -148,7 +148,7 @@ def _registration(held: Registration[Any], portal: Any, _: str | None = None) ->
 
 
 class ExtensionFace(Face):
-    """An extension for threads. An author wrote its class, so its members are found when they are asked for."""
+    """An extension for threads. An author wrote its class, so its members are looked up on access."""
 
     def __getattr__(self, name: str) -> Any:
         value: Any = self._portal.read(lambda: getattr(self._held, name))
@@ -259,7 +259,9 @@ def _is_copied(function: FunctionType) -> bool:
 
 
 def _without_async(function: Any) -> FunctionType:
-    """A plain function with the parameters of this one: what `inspect.signature` and `help` see. It is never called."""
+    """Return a plain function with the parameters of this one, for `inspect.signature` and `help`. It is never
+    called.
+    """
     inner: Any = inspect.unwrap(function)
     plain = FunctionType(
         inner.__code__.replace(co_flags=inner.__code__.co_flags & ~_ASYNC),
@@ -281,12 +283,12 @@ def _without_async(function: Any) -> FunctionType:
 
 
 def _text(explained: Any) -> str:
-    """The docstring without its doctest, which has `async` programs."""
+    """Return the docstring without its doctest, whose programs use `async`."""
     return re.sub(r"\n\n +>{3} .*", "", explained.__doc__ or "", flags=re.DOTALL)
 
 
 class _Attribute:
-    """An attribute of the object. Its text is no docstring in the object's class, so it is read from the stub."""
+    """An attribute of the object. Its docstring cannot be read at run time, so it is read from the stub."""
 
     def __init__(self, owner: type[Face], name: str, *, is_changing: bool = False) -> None:
         self._owner = owner

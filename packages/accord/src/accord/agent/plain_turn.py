@@ -1,4 +1,4 @@
-"""What plain functions of an agent hold: the turn, its tool calls, the session and so on, without `async`.
+"""The objects for plain functions of an agent: the turn, its tool calls, the session and so on, without `async`.
 
     @agent.on_prompt
     def reply(turn: accord.sync.Turn) -> None:
@@ -6,8 +6,8 @@
             tool.text(str(2 + 2))
         turn.say("Done.")
 
-Each has an `AuthorThread` by which it reaches the event loop, and the members of the class with `async` of the same
-name: see `plain_face`, and the stub beside this module.
+Each has an `AuthorThread` by which it reaches the event loop, and the members of the `async` class of the same name:
+see `plain_face`, and the stub beside this module.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Task(Face, Generic[T]):
         return self._portal.wait(lambda: self._held)
 
     def cancel(self) -> None:
-        """Raise `asyncio.CancelledError` in the function, at what it next asks of its turn or session."""
+        """Raise `asyncio.CancelledError` in the function, at its next use of its turn or session."""
         self._portal.read(self._held.cancel)
 
     def done(self) -> bool:
@@ -132,7 +132,9 @@ class Session(
 ):
     @property
     def state(self) -> StateT:
-        """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
+        """Any value that you want to keep for this session: while it is open, or with `Agent(state=...)` in the
+        store.
+        """
         return self._held.state
 
     @state.setter
@@ -161,7 +163,7 @@ class Turn(
     without="context",  # the low level has coroutines everywhere
 ):
     def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
-        """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
+        """Say a model's answer as it streams, and return the whole answer, with its tool calls.
 
         `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
         their packages, dicts, or lines of server-sent events. It is read in threads, and closed at the end.
@@ -169,7 +171,7 @@ class Turn(
         return self._portal.wait(lambda: self._held.stream_answer(read_in_threads(stream), context=context))
 
     def start(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
-        """Call this function in another thread beside what the turn does.
+        """Call this function in another thread beside the turn.
 
         The turn ends only when it is done, and a cancel ends both.
         """

@@ -44,18 +44,18 @@ class Task(Face, Generic[T]):
     def result(self) -> T:
         """Wait until it has ended; returns what it returned, or raises its error."""
     def cancel(self) -> None:
-        """Raise `asyncio.CancelledError` in the function, at what it next asks of its turn or session."""
+        """Raise `asyncio.CancelledError` in the function, at its next use of its turn or session."""
     def done(self) -> bool:
         """Whether it has ended."""
 
 class ElicitedUrl(Consent, Face):
-    """What came of sending the user to a URL; it is true if they agreed to go.
+    """The result of asking the user to visit a URL; it is true if they agreed to go.
 
-    What they do there, only the page knows.
+    Only the page knows what they do there.
     """
     @property
     def action(self) -> str:
-        """`accept`, `decline` or `cancel`; `unavailable` where the client cannot send its user anywhere."""
+        """`accept`, `decline` or `cancel`; `unavailable` if the client cannot open URLs."""
     @property
     def id(self) -> v1.ElicitationId:
         """The id that the client knows the visit by."""
@@ -66,18 +66,18 @@ class ElicitedUrl(Consent, Face):
     def accepted(self) -> bool:
         """Whether the user agreed to go there: it has begun, and is not done."""
     def complete(self) -> None:
-        """Tell the client that what the user was sent there for is done."""
+        """Notify the client that the purpose of the visit is fulfilled."""
 
 class Elicits(Face):
-    """What asks the user for input: the base of `Turn`, `Tool` and `Login`."""
+    """The base of `Turn`, `Tool` and `Login`, which ask the user for input."""
     @overload
     def elicit(
         self, message: str, form: type[T], *, fallback: T | None = None, meta: dict[str, Json] | None = None
     ) -> Elicited[T]:
-        """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
+        """Ask the user to fill in a form: for the fields of a class, or an `ElicitationSchema`.
 
-        It is for nothing secret: what the user types passes through the client, and often through a model. `meta` is
-        the request's `_meta`.
+        Do not ask for secrets: the user's input passes through the client, and often through a model. `meta` is the
+        request's `_meta`.
         """
     @overload
     def elicit(
@@ -89,7 +89,7 @@ class Elicits(Face):
         meta: dict[str, Json] | None = None,
     ) -> Elicited[Content]: ...
     def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
-        """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
+        """Ask the user to visit a URL: for data that must not pass through the client, such as a login.
 
         Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.
         """
@@ -100,12 +100,12 @@ class SentMessage(Face):
     def id(self) -> updates.MessageId:
         """The message's id; with version 1, that of the latest message."""
     def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
-        """Say this in its place; `meta` is the message's `_meta`."""
+        """Replace the message; `meta` is the message's `_meta`."""
     def clear(self) -> bool:
-        """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
+        """Remove the message. Returns False, and sends nothing, in version 1, where it stays."""
 
 class TurnPlan(Face):
-    """What the agent means to do, step by step."""
+    """The agent's plan, step by step."""
     @property
     def id(self) -> updates.PlanId:
         """The plan's id among the plans of the session."""
@@ -113,19 +113,19 @@ class TurnPlan(Face):
     def entries(self) -> list[updates.PlanEntry]:
         """The steps as they are now."""
     def start(self, step: int | str) -> None:
-        """This step, by its place or its words, is being worked on."""
+        """Mark this step, by its index or text, as being worked on."""
     def done(self, step: int | str) -> None:
-        """This step is done."""
+        """Mark this step as done."""
     def mark(self, step: int | str, status: updates.PlanEntryStatus) -> None:
-        """Give a step, by its place or its words, this status: `pending`, `in_progress`, `completed` or `cancelled`."""
+        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`."""
     def add(self, *entries: str | updates.PlanEntry) -> None:
-        """More steps, at the end."""
+        """Append steps."""
     def step(self, step: int | str) -> AbstractContextManager[None]:
-        """This step, from its beginning to its end; one that fails stays begun."""
+        """Work on this step, from its beginning to its end; one that fails stays in progress."""
     def send(self) -> None:
         """Send the whole plan to the client."""
     def remove(self) -> None:
-        """Take the plan away, because it no longer applies."""
+        """Remove the plan, because it no longer applies."""
 
 class PlanDocument(Face):
     """A plan as Markdown, given as text or in a file; `turn.plan_document(...)` makes it."""
@@ -133,9 +133,9 @@ class PlanDocument(Face):
     def id(self) -> updates.PlanId:
         """The plan's id among the plans of the session."""
     def replace(self, content: str | PurePath) -> None:
-        """Show this in its place: text is Markdown, a `Path` is a file with Markdown, which is read now."""
+        """Replace the document: text is Markdown, a `Path` is a file with Markdown, which is read now."""
     def remove(self) -> None:
-        """Take the plan away, because it no longer applies."""
+        """Remove the plan, because it no longer applies."""
 
 class RemoteTerminal(Face):
     """A command that the client runs for us while a block lasts."""
@@ -159,10 +159,10 @@ class RemoteTerminal(Face):
     ) -> None: ...
 
 class ClientLink(Face):
-    """The client: what it declared, and any message to it."""
+    """The client: its declarations, and a way to send it any message."""
     @property
     def info(self) -> v1.Implementation | None:
-        """Its name and version, where it told them."""
+        """The client's name and version, if it sent them."""
     @property
     def meta(self) -> dict[str, Json]:
         """The `_meta` of its `initialize`, where clients announce extensions; empty if it had none."""
@@ -171,7 +171,7 @@ class ClientLink(Face):
         """The version of the protocol that it speaks: 1 or 2."""
     @property
     def capabilities(self) -> Capabilities:
-        """What it declared, by name: `client.capabilities.has("session.notices")`."""
+        """The client's capabilities, by name: `client.capabilities.has("session.notices")`."""
     @property
     def can_read_files(self) -> bool:
         """Whether it lends files to read, or `Agent(local=...)` stands in."""
@@ -182,13 +182,13 @@ class ClientLink(Face):
     def can_run_commands(self) -> bool:
         """Whether commands can be run."""
     def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
-        """Any request."""
+        """Send any request."""
     def notify(self, notification: Notification, *, force: bool = False) -> None:
-        """Any notification."""
+        """Send any notification."""
     def request_raw(self, method: str, params: Json = None) -> Json:
-        """Any request, in plain JSON values."""
+        """Send any request, in plain JSON values."""
     def notify_raw(self, method: str, params: Json = None) -> None:
-        """Any notification, in plain JSON values."""
+        """Send any notification, in plain JSON values."""
 
 class RemoteClient(ClientLink):
     """The client, as one session uses it."""
@@ -200,9 +200,9 @@ class RemoteClient(ClientLink):
         limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> str:
-        """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
+        """Read a file's text as the editor has it, or `limit` lines of it starting at `line` (1-based)."""
     def write_text_file(self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None) -> None:
-        """Write a file through the editor; it is created where it is missing."""
+        """Write a file through the editor; it is created if it is missing."""
     def terminal(
         self,
         command: str,
@@ -213,7 +213,7 @@ class RemoteClient(ClientLink):
         output_byte_limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteTerminal:
-        """A command that the client runs, as a context manager that releases the terminal at its end."""
+        """Run a command at the client, as a context manager that releases the terminal at its end."""
     def run(
         self,
         command: str,
@@ -225,12 +225,12 @@ class RemoteClient(ClientLink):
         output_byte_limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> CommandResult:
-        """Run a command to its end, or kill it after `timeout` seconds; its output either way."""
+        """Run a command to its end, or kill it after `timeout` seconds; returns its output either way."""
 
 class TurnFiles(Face):
-    """The files of a session, as one turn reads and writes them."""
+    """The files of a session, for one turn."""
     def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
-        """A file's text, or `limit` lines of it from `line` (1-based) on.
+        """Read a file's text, or `limit` lines of it starting at `line` (1-based).
 
         A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
         the session's folders.
@@ -244,11 +244,13 @@ class ToolCommand(Face):
     def command(self) -> list[str]:
         """The program and its arguments."""
     def wait(self, timeout: float | None = None) -> CommandResult:
-        """Wait until the command ends, or kill it after `timeout` seconds; its output and exit code either way."""
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code either
+        way.
+        """
     def output(self) -> str:
         """The output so far, stdout and stderr together."""
     def kill(self) -> None:
-        """End the command and everything that it started. Its output can still be read."""
+        """End the command and all its child processes. Its output can still be read."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -267,16 +269,18 @@ class Tool(Elicits):
         """The kind of work, such as `edit` or `execute`."""
     @property
     def status(self) -> updates.ToolCallStatus:
-        """How it stands for the client."""
+        """Its status for the client."""
     @property
     def is_cancelled(self) -> bool:
-        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` lets it do."""
+        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` allows."""
     def text(self, text: str) -> None:
-        """More text of its output."""
+        """Append text to its output."""
     def content(self, *content: str | updates.ContentBlock | updates.ToolCallContent) -> None:
-        """More content: text, an image, a diff and so on."""
+        """Append content: text, an image, a diff and so on."""
     def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
-        """A file's change, by its whole text before (None for a new file) and after (None for a deleted file)."""
+        """Show a change of a file, given its whole text before (None for a new file) and after (None for a deleted
+        file).
+        """
     def terminal(self, terminal: RemoteTerminal | updates.TerminalId) -> None:
         """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
     def command(
@@ -292,22 +296,22 @@ class Tool(Elicits):
     def raw_output(self, value: Json) -> None:
         """Show the output for the model, as plain JSON values."""
     def set_meta(self, meta: dict[str, Json]) -> None:
-        """Change its `_meta`: each name that is given, and no other."""
+        """Change its `_meta`: the given names, and no others."""
     def retitle(self, title: str) -> None:
-        """Say better what it does."""
+        """Describe more precisely what it does."""
     def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
-        `about` in the title's place, and not asked for again. `meta` is the request's `_meta`; that of the answer is
-        in the decision.
+        for `about` instead of the title, and the user is not asked again. `meta` is the request's `_meta`; that of the
+        answer is in the decision.
         """
     def start(self) -> None:
-        """It runs; only needed after `pause`, and where it should be said before the block waits for anything."""
+        """Mark it as running; only needed after `pause`, or to report it before the block waits for anything."""
     def pause(self) -> None:
-        """It stands still until `start` is called; version 1 has no word for that, and says `in_progress`."""
+        """Mark it as paused until `start` is called; version 1 has no such status, and shows `in_progress`."""
     def fail(self, reason: str | None = None) -> None:
-        """It did not work."""
+        """Mark it as failed."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -320,21 +324,21 @@ class RunningCompaction(Face):
         """The compaction's id, which the client knows as well."""
     @property
     def is_shown(self) -> bool:
-        """Whether the client shows compactions; it is told nothing otherwise."""
+        """Whether the client shows compactions; otherwise nothing is sent."""
     @property
     def status(self) -> updates.CompactionStatus:
-        """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
+        """Its status: `in_progress`, `completed`, `failed` or `cancelled`."""
     def summary(self, content: str | v1.ContentBlock) -> None:
         """Show the next part of the summary: text, in Markdown, or any other content."""
     def fail(self, reason: str) -> None:
-        """End it as failed, for this reason, which the user reads."""
+        """End it as failed, for this reason, which is shown to the user."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
 class Commands(Face):
-    """A session's commands; changing them tells the client."""
+    """A session's commands; changes are sent to the client."""
     @property
     def skills(self) -> Sequence[AgentSkill]:
         """The skills that are offered beside the commands."""
@@ -350,9 +354,9 @@ class Commands(Face):
         hint: str | None = None,
         meta: dict[str, Json] | None = None,
     ) -> None:
-        """Offer this command in this session too; the client is told."""
+        """Offer this command in this session too, and notify the client."""
     def remove(self, name: str) -> None:
-        """Stop offering this command in this session; the client is told."""
+        """Stop offering this command in this session, and notify the client."""
     def __iter__(self) -> Iterator[SlashCommand]: ...
     def __len__(self) -> int: ...
     def __contains__(self, name: str) -> bool: ...
@@ -360,7 +364,7 @@ class Commands(Face):
 class Config(Face):
     """A session's config options: `session.config["model"]`.
 
-    A change is sent to the client, except where the answer to a request of the client will contain it.
+    A change is sent to the client, unless the answer to a request of the client will contain it.
     """
     @overload
     def offer(
@@ -373,9 +377,9 @@ class Config(Face):
         category: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Offer a choice of several values, or without `values` an option to turn on and off.
+        """Offer a choice of several values, or without `values` an option to switch on and off.
 
-        The first value is chosen, or off, unless `value` says otherwise. A client that does not support boolean options
+        The first value is chosen, or off, unless `value` names another. A client that does not support boolean options
         does not see those, and their values stay as they are.
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
@@ -401,20 +405,20 @@ class Config(Face):
     def values(self) -> dict[str, str | bool]:
         """The value of every option."""
     def set(self, option_id: str, value: str | bool) -> None:
-        """Choose this value for the agent; the client is told."""
+        """Choose this value for the agent, and notify the client."""
 
 class Choice(Face):
-    """The first config option of one category, which older clients know by a name of its own."""
+    """The first config option of one category, which older clients know under another name."""
     def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
         """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
 
-        `name` is what clients show above them.
+        `name` is the label that clients show.
         """
     @property
     def current(self) -> str | None:
         """The id of the current value; None if the session offers none."""
     def set(self, value_id: str) -> None:
-        """Choose this value for the agent; the client is told."""
+        """Choose this value for the agent, and notify the client."""
 
 class Modes(Choice):
     """A session's modes: the config option of category `mode`, under its older name."""
@@ -426,7 +430,7 @@ class McpServers(Face):
     """The tools, resources and prompts of a session's MCP servers, and ways to use them.
 
     A server that cannot be reached is left out, and `on_failure` is called with its error once. A server that dies is
-    restarted when it is needed next.
+    restarted when it is next needed.
     """
     def __len__(self) -> int: ...
     def start(self) -> None:
@@ -438,16 +442,16 @@ class McpServers(Face):
     def prompts(self) -> list[McpPrompt]:
         """The prompts of all servers now."""
     def failures(self) -> list[McpServerError]:
-        """The errors of servers that cannot be reached; waits for those that are still connecting."""
+        """Return the errors of servers that cannot be reached; waits for those that are still connecting."""
     def tool(self, name: str) -> McpTool:
         """The tool of this name: `server/tool`, or `tool` if only one server has it; raises McpServerError."""
     def read(self, resource: McpResource) -> list[v1.EmbeddedResource]:
         """Read the contents of a resource."""
     def prompt(self, prompt: McpPrompt, arguments: dict[str, str] | None = None) -> list[McpMessage]:
-        """Have a prompt filled in by its server."""
+        """Let its server fill in a prompt."""
 
 class SessionServers(McpServers):
-    """What a session's MCP servers offer, and ways to use it."""
+    """The tools of a session's MCP servers, and ways to call them."""
     def call(
         self,
         turn: Turn,
@@ -459,19 +463,20 @@ class SessionServers(McpServers):
     ) -> McpResult:
         """Call a tool, as a tool call that the client sees; with `ask` only if the user allows it.
 
-        A tool that fails says so in its result. McpServerError if there is no such tool, or its server is not there.
+        A tool that fails reports it in its result. Raises McpServerError if the tool does not exist, or its server
+        cannot be reached.
         """
     def tell_failures(self) -> None:
-        """Tell the user now what could not be told when it happened."""
+        """Notify the user now of earlier failures that could not be reported."""
 
 class Login(Elicits):
-    """A user logging in; what a function registered with `@agent.login` holds."""
+    """A login in progress; functions registered with `@agent.login` get it."""
     @property
     def method_id(self) -> str:
         """The id of the login that the user has chosen."""
 
 class Session(Face, Generic[StateT]):
-    """One conversation: its id and folders, what it offers to choose from, and what it tells the client.
+    """One conversation: its id and folders, the options that it offers, and the updates that it sends to the client.
 
     Its type argument is the type of `state`: `Session[Notes]` for an `Agent(state=Notes)`.
     """
@@ -492,13 +497,13 @@ class Session(Face, Generic[StateT]):
         """The `_meta` of the request that opened it."""
     @property
     def answer_meta(self) -> dict[str, Json]:
-        """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
+        """The `_meta` of the answer that opens it: fill it in `@agent.on_session`."""
     @property
     def system_prompt(self) -> ClientSystemPrompt | None:
-        """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
+        """The client's addition to your system prompt, or its replacement; None if the request had none."""
     @property
     def client(self) -> RemoteClient:
-        """The client, between turns; what `turn.client` is asked ends with its turn."""
+        """The client, between turns; requests through `turn.client` end with their turn."""
     @property
     def config(self) -> Config:
         """The options that the user chooses from."""
@@ -510,7 +515,7 @@ class Session(Face, Generic[StateT]):
         """The agent's name."""
     @property
     def program(self) -> str:
-        """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+        """The module of the agent's code, and the agent's name: remembered answers are stored under it."""
     @property
     def modes(self) -> Modes:
         """The ways of working that the user chooses from."""
@@ -524,40 +529,40 @@ class Session(Face, Generic[StateT]):
     def title(self) -> str | None:
         """The session's title in lists."""
     def set_title(self, title: str | None) -> None:
-        """Give the session a title, or take it away."""
+        """Set the session's title, or remove it."""
     @property
     def info_meta(self) -> dict[str, Json] | None:
         """The `_meta` that the session has in lists."""
     def set_info_meta(self, meta: dict[str, Json] | None) -> None:
-        """Give the session this `_meta` in lists, or take it away, and tell the client."""
+        """Set the session's `_meta` in lists, or remove it, and notify the client."""
     @property
     def mcp(self) -> SessionServers:
         """The MCP servers that the client gave to this session.
 
-        They are connected when something is first asked of them, or already by `session.mcp.start()`.
+        They are connected when they are first used, or earlier by `session.mcp.start()`.
         """
     def provider(self, provider_id: str) -> Endpoint | None:
-        """Where the models of this provider are reached now; None while the client has it disabled.
+        """Return where the models of this provider are reached now; None while the client has it disabled.
 
         A turn keeps the endpoint that it began with: see `turn.provider`.
         """
     def resolve(self, path: str | PathLike[str]) -> str:
-        """This path as an absolute one; a relative path starts at `cwd`."""
+        """Return this path as an absolute one; a relative path starts at `cwd`."""
     def history(self) -> SessionState:
-        """Everything that was said and done in this session so far, also before it was loaded.
+        """Return the whole conversation so far, including the part before the session was loaded.
 
         It is read from the store each time, so a long session takes no memory between two calls: call it once a turn,
-        for the messages that a model is to see.
+        for the messages that a model should see.
         """
     def messages_for(self, api: Api) -> list[Any]:
-        """The conversation so far as messages for a model, as plain dicts that a request of this API takes."""
+        """Return the conversation so far as messages for a model, as plain dicts that a request of this API takes."""
     def send(self, update: updates.Update) -> None:
-        """Tell the client something, in a turn or between two.
+        """Send an update to the client, in a turn or between two.
 
-        Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
+        Usually there is a shorter way: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
     def extension(self, extension: type[Extension[Any]]) -> Any:
-        """This extension in this session: what it sends to the client; `offer` is what the client declared of it."""
+        """Return this extension in this session, to send its messages; `offer` is the client's declaration of it."""
     def notice(
         self,
         title: str,
@@ -567,18 +572,19 @@ class Session(Face, Generic[StateT]):
         fallback: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> bool:
-        """Tell the user something beside the conversation, in a turn or between two.
+        """Show the user a notice beside the conversation, in a turn or between two.
 
-        False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
+        Returns False, and sends nothing, if the client shows no notices; with `fallback` the agent then says it as a
+        message.
         """
     def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
-        """Suggest what the user may want to send next, the likeliest first; they replace the suggestions before."""
+        """Suggest prompts that the user may want to send next, the likeliest first; they replace earlier ones."""
     @property
     def skills(self) -> Sequence[AgentSkill]:
-        """The skills of `Agent(skills=...)` that it offers."""
+        """The session's skills from `Agent(skills=...)`."""
     @property
     def offers_suggestions(self) -> bool:
-        """Whether the client offers the user what `suggest` sends."""
+        """Whether the client shows the prompts that `suggest` sends."""
     def compaction(self) -> RunningCompaction:
         """A compaction of the agent's context, as a context manager, in a turn or between two."""
     def on(self, message: type[MessageT]) -> Registration[MessageT]:
@@ -592,26 +598,28 @@ class Session(Face, Generic[StateT]):
         """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty."""
     @property
     def background(self) -> Sequence[v2.BackgroundWork]:
-        """What runs beside the turns as the client sees it: tool calls with `background=True`, and their terminals."""
+        """The client's view of what runs beside the turns: tool calls with `background=True`, and their terminals."""
     def save(self) -> None:
-        """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
+        """Save `state` now. It is also saved at the end of a turn, and when the session is closed."""
     @property
     def state(self) -> StateT:
-        """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
+        """Any value that you want to keep for this session: while it is open, or with `Agent(state=...)` in the
+        store.
+        """
     @state.setter
     def state(self, value: StateT) -> None: ...
 
 class Turn(Elicits, Generic[StateT]):
-    """One prompt being worked on."""
+    """One prompt and the work on it."""
     @property
     def session(self) -> Session[StateT]:
         """The session, which outlasts the turn."""
     @property
     def prompt(self) -> list[v1.ContentBlock]:
-        """The prompt as it came: blocks of text, links, images and so on."""
+        """The prompt as it was sent: blocks of text, links, images and so on."""
     @property
     def command(self) -> str | None:
-        """The slash command that the prompt calls, if it calls one that there is."""
+        """The slash command that the prompt calls, if it calls one that exists."""
     @property
     def arguments(self) -> str:
         """The text after the command's name."""
@@ -620,10 +628,10 @@ class Turn(Elicits, Generic[StateT]):
         """The `_meta` of the prompt."""
     @property
     def answer_meta(self) -> dict[str, Json]:
-        """What the answer's `_meta` will hold."""
+        """The `_meta` of the answer."""
     @property
     def client(self) -> RemoteClient:
-        """What the client lends: files and terminals."""
+        """The services that the client lends: files and terminals."""
     @property
     def text(self) -> str:
         """The prompt's text."""
@@ -632,52 +640,56 @@ class Turn(Elicits, Generic[StateT]):
         """The session's folder."""
     @property
     def files(self) -> TurnFiles:
-        """The session's files: the client's where it lends them, else those of this machine inside its folders."""
+        """The session's files: the client's if it lends them, else those of this machine inside its folders."""
     @property
     def skills(self) -> Sequence[AgentSkill]:
-        """The skills that the prompt names, by `/name` at its beginning or by blocks; `read` gives their text."""
+        """Return the skills that the prompt names, by `/name` at its beginning or by blocks; `read` returns their
+        text.
+        """
     def prompts(self) -> Generator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(prompt_while_working="steer")`."""
     def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
-        """Say something to the user: text, in Markdown, or any other content.
+        """Send text, in Markdown, or any other content to the user.
 
-        What is said with nothing between is one message. `meta` is the `_meta` of this part of it.
+        Consecutive calls with nothing between them form one message. `meta` is the `_meta` of this part of it.
         """
     def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
-        """Say this as a separate message, with this `_meta`; what is returned replaces it or takes it back."""
+        """Send a separate message, with this `_meta`; the result replaces or removes it."""
     def think(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
         """Show a thought: text, or any other content, with this `_meta`."""
     def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
-        """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
+        """Say a model's answer as it streams, and return the whole answer, with its tool calls.
 
         `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
         their packages, dicts, or lines of server-sent events. It is read in threads, and closed at the end.
         """
     def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
-        """Say something in the user's name, with this `_meta`."""
+        """Send a message in the user's name, with this `_meta`."""
     def end_message(self) -> None:
-        """What is said next is another message."""
+        """End the current message: the next text begins another."""
     def notice(
         self, title: str, description: str | None = None, *, severity: str = "info", meta: dict[str, Json] | None = None
     ) -> bool:
-        """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
+        """Show the user a notice beside the conversation. Returns False, and sends nothing, if the client shows no
+        notices.
+        """
     def send(self, update: updates.Update) -> None:
-        """Send an update of any kind, such as one that has no method here."""
+        """Send any update, such as one without a method here."""
     def plan(
         self, *steps: str | updates.PlanEntry, id: str | None = None, meta: dict[str, Json] | None = None
     ) -> TurnPlan:
-        """Show what you mean to do; what is returned marks its steps.
+        """Show a plan; the result marks its steps.
 
-        A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
-        `meta` is the `_meta` of each update of the plan.
+        A plan with an `id` is shown beside the session's others. A client that shows only one plan gets the steps of
+        all. `meta` is the `_meta` of each update of the plan.
         """
     def plan_document(
         self, content: str | PurePath, *, id: str | None = None, meta: dict[str, Json] | None = None
     ) -> PlanDocument:
-        """Show a plan as a document: Markdown, as text or in a file. What is returned replaces or removes it.
+        """Show a plan as a document: Markdown, as text or in a file. The result replaces or removes it.
 
-        A file is read now, and named to the client. A client that takes one plan gets the list items as steps.
-        `meta` is the `_meta` of each update of the plan.
+        A file is read now, and its path is sent to the client. A client that shows only one plan gets the list items as
+        steps. `meta` is the `_meta` of each update of the plan.
         """
     def tool(
         self,
@@ -692,7 +704,7 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Tool:
-        """A tool call, as a context manager."""
+        """Show a tool call, as a context manager."""
     def ask(
         self,
         title: str,
@@ -711,7 +723,7 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
-        """A subagent, as a context manager: a turn in a session of its own, which the user can follow."""
+        """Run a subagent, as a context manager: a turn in a session of its own, which the user can follow."""
     def usage(
         self,
         used: int,
@@ -721,33 +733,33 @@ class Turn(Elicits, Generic[StateT]):
         *,
         meta: dict[str, Json] | None = None,
     ) -> bool:
-        """How full the model's context is, and what the session has cost so far.
+        """Report how full the model's context is, and what the session has cost so far.
 
-        False, and nothing sent, while the size of the context is not known (None, or 0). A client that resumes the
-        session is told the latest again.
+        Returns False, and sends nothing, while the size of the context is not known (None, or 0). The latest report is
+        repeated to a client that resumes the session.
         """
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:
-        """What the model has read and written, for the turn's answer.
+        """Report the tokens that the model has read and written, for the turn's answer.
 
-        This is only proposed: the answer holds it where the agent says `unstable=True`.
+        This is only proposed: the answer includes them if the agent has `unstable=True`.
         """
     def provider(self, provider_id: str) -> Endpoint | None:
-        """Where the models of this provider are reached; None while the client has it disabled.
+        """Return the endpoint of this provider's models; None while the client has it disabled.
 
         It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
         """
     def start(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
-        """Call this function in another thread beside what the turn does.
+        """Call this function in another thread beside the turn.
 
         The turn ends only when it is done, and a cancel ends both.
         """
 
 class Subagent(Turn[StateT]):
-    """A subagent at work; `turn.subagent(...)` makes it.
+    """A running subagent; `turn.subagent(...)` makes it.
 
-    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
-    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
-    goes on to the code around the block.
+    It is a turn: whatever works on a `Turn` works on a `Subagent`. Its text, tool calls and questions belong to its own
+    session, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
+    propagates to the code around the block.
     """
     @property
     def id(self) -> updates.SessionId:
@@ -757,13 +769,13 @@ class Subagent(Turn[StateT]):
         """The title that the user reads; `retitle` changes it."""
     @property
     def was_cancelled(self) -> bool:
-        """Whether the user has cancelled it alone; the code after its block can tell by this."""
+        """Whether the user has cancelled this subagent alone, for the code after its block."""
     def retitle(self, title: str) -> None:
-        """Say better what it does."""
+        """Describe more precisely what it does."""
     def instruct(self, content: str | v1.ContentBlock) -> None:
         """Show a message from the session that started it: more for it to do."""
     def report(self, content: str | v1.ContentBlock) -> None:
-        """Show a message to the session that started it: what it has found."""
+        """Show a message to the session that started it: its findings."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""Plans: steps that are begun and done, or a document. The wire takes the whole plan each time.
+"""Plans: steps with a status, or a document. The wire takes the whole plan each time.
 
 Clients that declared `plan` take several plans, each with an id, as steps or as Markdown, perhaps with its file. Any
 other client takes one list of steps, which replaces the one before. `SessionPlans` makes that list: the steps of all
@@ -37,7 +37,7 @@ class SessionPlans:
         """The steps of each plan by its id, for a client that takes one plan."""
 
     def fitted(self, change: PlanChange) -> PlanChange:
-        """The update that tells this client of the change."""
+        """Return the update that tells this client of the change."""
         # rfd-plan-operations, Client Capabilities: without `plan`, the agent falls back to the update `plan`.
         if self._client_shows("plan"):
             return change
@@ -49,7 +49,7 @@ class SessionPlans:
 
 
 def steps_of(plan: updates.PlanItems | updates.PlanMarkdown) -> list[updates.PlanEntry]:
-    """A plan as a list of steps.
+    """Return a plan as a list of steps.
 
     >>> plan = updates.PlanMarkdown(updates.PlanId("p"), "# Plan\\n- [x] Read\\n- [ ] Write")
     >>> [(it.content, it.status) for it in steps_of(plan)]
@@ -70,7 +70,7 @@ STATUSES = words_of(updates.PlanEntryStatus)
 
 
 class TurnPlan:
-    """What the agent means to do, step by step.
+    """The agent's plan, step by step.
 
     >>> async def work(turn):
     ...     plan = await turn.plan("Read the code", "Change it")
@@ -93,28 +93,28 @@ class TurnPlan:
         self._meta = meta
 
     async def start(self, step: int | str) -> None:
-        """This step, by its place or its words, is being worked on."""
+        """Mark this step, by its index or text, as being worked on."""
         await self.mark(step, "in_progress")
 
     async def done(self, step: int | str) -> None:
-        """This step is done."""
+        """Mark this step as done."""
         await self.mark(step, "completed")
 
     async def mark(self, step: int | str, status: updates.PlanEntryStatus) -> None:
-        """Give a step, by its place or its words, this status: `pending`, `in_progress`, `completed` or `cancelled`."""
+        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`."""
         check_word("status", status, STATUSES)
         place = self._place(step)
         self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
         await self.send()
 
     async def add(self, *entries: str | updates.PlanEntry) -> None:
-        """More steps, at the end."""
+        """Append steps."""
         self.entries += [_entry("plan.add()", it) for it in entries]
         await self.send()
 
     @asynccontextmanager
     async def step(self, step: int | str) -> AsyncGenerator[None]:
-        """This step, from its beginning to its end; one that fails stays begun."""
+        """Work on this step, from its beginning to its end; one that fails stays in progress."""
         await self.start(step)
         yield
         await self.done(step)
@@ -125,7 +125,7 @@ class TurnPlan:
         await self._send(updates.PlanUpdate(updates.PlanItems(self.id, list(self.entries)), meta=self._meta))
 
     async def remove(self) -> None:
-        """Take the plan away, because it no longer applies."""
+        """Remove the plan, because it no longer applies."""
         self.entries.clear()
         await self._send(updates.PlanRemoved(self.id, meta=self._meta))
 
@@ -162,7 +162,7 @@ class PlanDocument:
         self._meta = meta
 
     async def replace(self, content: str | PurePath) -> None:
-        """Show this in its place: text is Markdown, a `Path` is a file with Markdown, which is read now."""
+        """Replace the document: text is Markdown, a `Path` is a file with Markdown, which is read now."""
         if isinstance(content, PurePath):
             path = Path(self._cwd / content)
             text = await asyncio.to_thread(path.read_text, "utf-8")
@@ -174,12 +174,12 @@ class PlanDocument:
         await self._send(updates.PlanUpdate(plan, meta=self._meta))
 
     async def remove(self) -> None:
-        """Take the plan away, because it no longer applies."""
+        """Remove the plan, because it no longer applies."""
         await self._send(updates.PlanRemoved(self.id, meta=self._meta))
 
 
 def _entry(call: str, entry: Any) -> updates.PlanEntry:
-    """A step that an author gave; raises TypeError or ValueError for an invalid one."""
+    """Return an author's step; raises TypeError or ValueError for an invalid one."""
     if isinstance(entry, str):
         return updates.PlanEntry.of(entry)
     if not isinstance(entry, updates.PlanEntry):

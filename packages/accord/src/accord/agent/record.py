@@ -1,14 +1,14 @@
-"""What a session leaves in the store: its updates, its title, what its user chose, and the author's state.
+"""The stored part of a session: its updates, its title, its user's choices, and the author's state.
 
     Session.send ─▶ Record.keep ─▶ store ── committed ──▶ the frame that tells the client
     session/load ─▶ Record.replay ─▶ what the entries amount to, and what a crash has left open is closed
     Session.history ─▶ the same entries, folded
 
-A conversation is what the client was told, so each update is saved once, as the JSON that is sent, with the version of
+A conversation is what the client received, so each update is saved once, as the JSON that is sent, with the version of
 the protocol (`entries`). A session may be continued, and replayed, in the other version.
 
 Notices are not saved. Neither are the available commands: the agent sends them each time the session is opened. Of the
-states of version 2, those are saved that say why work has ended.
+states of version 2, only the reason why work has ended is saved.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _NOT_KEPT = frozenset(
 """The tags of updates that are not part of the conversation."""
 
 _APART = _NOT_KEPT | {"session_info_update", "state_update"}
-"""The tags of updates that are kept in another way than as an entry, or not at all."""
+"""The tags of updates that are not stored as an entry, or not at all."""
 
 _USAGE = b'"usage_update"'
 
@@ -76,11 +76,11 @@ TITLE_LENGTH = 80
 
 
 class Record:
-    """One session's place in the store, held by the connection that has the session open."""
+    """The stored data of one session, held by the connection that has the session open."""
 
     def __init__(self, store: Store, stored: StoredSession, version: Version = 1) -> None:
         self.version: Version = version
-        """The version that the client speaks, in which updates are kept from now on."""
+        """The version that the client speaks, in which updates are stored from now on."""
         self.title = stored.title
         self.settings = stored.settings
         self.info = stored.info
@@ -89,13 +89,13 @@ class Record:
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
-        """Keeps an entry without waiting; None where the store cannot, and during a replay."""
+        """Stores an entry without waiting; None if the store cannot, and during a replay."""
         self._writing = 0
         """How many writes the store has not committed yet."""
         self._written: asyncio.Event | None = None
         """Set when the last write is committed; None unless a replay waits for that."""
         self._replayed: asyncio.Event | None = None
-        """Set at the end of a replay that holds back what the session says; None without one."""
+        """Set at the end of a replay that holds back the session's updates; None without one."""
         self._mark = marking(version)
         self._apart = classes_apart(version)
         if version == 2:
@@ -103,32 +103,32 @@ class Record:
 
             self._message_of_user = message_of_user
         self._name = os.urandom(4).hex()
-        """A name that tells the prompts of this opening from those of earlier ones."""
+        """A name that distinguishes the prompts of this opening from those of earlier ones."""
         self._prompts = 0
-        """How many there were since."""
+        """How many prompts there were since."""
         self._keys: dict[str, str] = {}
         """The ids of the prompts' messages, by the keys under which they were sent."""
         self._knows_keys = stored.hold == 1
-        """Whether these are all keys of the record: it is new, or was read since it was taken."""
+        """Whether these are all keys of the record: it is new, or was read since it was opened."""
         self._interrupted: str | None = None
-        """The id of the last message of the user, if it has a key, and no end of its turn is kept."""
+        """The id of the user's last message, if it has a key and the end of its turn is not stored."""
         self.message_id = ""
         """The id of the message of the latest prompt."""
         self.awaits_end = False
-        """Whether the present turn has a prompt with a key, so that its end is kept."""
+        """Whether the present turn has a prompt with a key, so that its end is stored."""
         self.stop_reason: str | None = None
         """Why the last turn of a prompt with a key ended; None if that is not known."""
         identifier = msgspec.json.encode(stored.id).decode()
         self._cursors_told = 0
-        """How many entries have had their cursors told."""
+        """How many entries have had their cursors sent."""
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
         )
 
-    # What happens
+    # Recording
 
     async def keep(self, update: Update) -> bytes:
-        """Keep this update; the frame that tells the client of it, which must not know of it before."""
+        """Store this update; returns the frame for the client, which must not see it earlier."""
         encoded = encoded_update(update)
         tag = self._apart.get(update.__class__)
         if tag == "session_info_update":
@@ -138,7 +138,7 @@ class Record:
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
-        """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
+        """`keep`, where the store can do that without waiting; else None, and nothing is stored."""
         if self._append is None or update.__class__ in self._apart:
             return None
         try:
@@ -149,14 +149,14 @@ class Record:
         return b"%b%b}}" % (self._head, encoded)
 
     async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None, key: str | None = None) -> list[bytes]:
-        """Keep what the user says, and the title that it gives the session; what was kept, in this order.
+        """Store the user's prompt, and the title that it gives the session; returns the stored updates in order.
 
-        What is kept of it are the `prompt_updates`, with the `key` under which a client of version 2 sends it.
+        These are the `prompt_updates`, with the `key` under which a client of version 2 sends the prompt.
         """
         self._prompts += 1
         self.message_id, self._interrupted = f"{self._name}-{self._prompts}-user", None
         encoded = list(map(encoded_update, self.prompt_updates(prompt)))
-        changes = Changes()  # the user's words are activity at this very moment
+        changes = Changes()  # the user's prompt is activity at this very moment
         if title is not None:
             named = updates.SessionInfoUpdate(title)  # the same JSON in both versions
             encoded.append(encoded_update(named))
@@ -173,13 +173,13 @@ class Record:
         return encoded
 
     async def keep_end(self, stop_reason: str) -> None:
-        """Keep that the turn of a prompt with a key has ended: another attempt must not run it again."""
+        """Store that the turn of a prompt with a key has ended: another attempt must not run it again."""
         self.awaits_end = False
         await self.write((marked(end_of_turn(stop_reason), self.version),))
         self.stop_reason = stop_reason
 
     def is_interrupted(self, message_id: str) -> bool:
-        """Whether the turn of this prompt has begun before the session was opened here, and has not ended."""
+        """Whether the turn of this prompt began before the session was opened here, and has not ended."""
         return message_id == self._interrupted
 
     async def begin_again(self, message_id: str) -> None:
@@ -194,7 +194,9 @@ class Record:
         self.awaits_end = True
 
     async def message_sent_under(self, key: str) -> str | None:
-        """The id of the message that was sent under this key; None if there is none, or it is no longer kept."""
+        """Return the id of the message that was sent under this key; None if there is none, or it is no longer
+        stored.
+        """
         # schema, session/prompt: a retry gets the id of the first message as long as that message is kept.
         if key not in self._keys and not self._knows_keys:
             async for _ in self._pages():  # notes the keys
@@ -202,7 +204,7 @@ class Record:
         return self._keys.get(key)
 
     def _changes(self, update: Any) -> Changes:
-        """The changes that a session info update makes beside the updates."""
+        """Return the changes that a session info update makes beside the updates."""
         info = update.meta
         if self.version == 2 and isinstance(info, dict):
             # Version 2 patches `_meta` by its keys; null removes one.
@@ -211,7 +213,7 @@ class Record:
         return Changes(title=update.title, info=info)
 
     def prompt_updates(self, prompt: Sequence[Any]) -> list[Update]:
-        """The latest prompt as updates: a chunk for each block, or one message in version 2."""
+        """Return the latest prompt as updates: a chunk for each block, or one message in version 2."""
         # prompt-turn, Message IDs: the chunks of one message share an id.
         message_id = updates.MessageId(self.message_id)
         if self.version == 1:
@@ -219,11 +221,11 @@ class Record:
         return [self._message_of_user(message_id, prompt)]
 
     def id_for(self, what: str) -> str:
-        """The id of something of the latest prompt: the same for the same, and no other's in the session."""
+        """Return an id for something in the latest prompt: stable for the same thing, and unique in the session."""
         return f"{self._name}-{self._prompts}-{what}"
 
     async def forget_prompt(self) -> None:
-        """Forget the latest prompt and what followed it; later prompts and loads do not see them."""
+        """Forget the latest prompt and everything after it; later prompts and loads do not see them."""
         message_id, self.awaits_end = self.message_id, False
         self._keys = {key: other for key, other in self._keys.items() if other != message_id}
         sign = message_id.encode()
@@ -245,20 +247,20 @@ class Record:
         self._store.release(self._stored)
 
     async def keep_settings(self, settings: dict[str, Json]) -> None:
-        """Keep what the user chose."""
+        """Store the user's choices."""
         if settings != self.settings:
             await self.write((), Changes(settings=dict(settings)))
             self.settings = dict(settings)
 
     async def keep_state(self, state: Any) -> None:
-        """Keep the author's value, if it is another one by now."""
+        """Store the author's value, if it has changed."""
         plain = codec.plain(state)
         if plain != self._state:
             await self.write((), Changes(state=plain))
             self._state = plain
 
     def state(self, of: Any) -> Any:
-        """The author's value, as this type; None if there is none."""
+        """Return the author's value as this type; None if there is none."""
         return None if self._state is None else convert_alone(self._state, of)
 
     def frame(self, encoded: bytes) -> bytes:
@@ -266,7 +268,7 @@ class Record:
         return b"".join((self._head, encoded, b"}}"))
 
     async def write(self, entries: Sequence[bytes], changes: Changes = NOTHING) -> None:
-        """Keep these entries and changes, after the end of a replay."""
+        """Store these entries and changes, after the end of a replay."""
         if self._replayed is not None:
             await self._end_of_replay()
         self._writing += 1
@@ -280,10 +282,10 @@ class Record:
             if changes.info is not UNSET:
                 self.info = changes.info
 
-    # What has happened
+    # Replay
 
     async def replay(self, peer: Peer) -> None:
-        """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
+        """Replay everything to the client in order, and close the tool calls that a crash has left open."""
         replay = await self._replay(peer)
         if closed := replay.closing():
             entries = [self._entry_of(subagent, encoded_update(update)) for subagent, update in closed]
@@ -292,10 +294,10 @@ class Record:
         await self._tell(peer, replay.complete())
 
     async def replay_work(self, peer: Peer) -> None:
-        """Tell the client of a session that works everything again.
+        """Replay everything to the client of a session that is working.
 
-        The client must get each update either in the replay or afterwards. So the replay begins when everything kept
-        was sent, and whoever says something meanwhile waits for its end.
+        The client must get each update either in the replay or afterwards. So the replay begins when everything stored
+        was sent, and updates that are made meanwhile wait for its end.
         """
         append, self._append = self._append, None
         self._replayed = asyncio.Event()
@@ -315,7 +317,7 @@ class Record:
             await self._replayed.wait()
 
     def _has_written(self) -> None:
-        """A write is committed, or has failed."""
+        """Note that a write is committed, or has failed."""
         self._writing -= 1
         if self._written is not None and not self._writing:
             self._written.set()
@@ -343,7 +345,7 @@ class Record:
         return entry if subagent is None else enclosed(subagent, entry)
 
     async def usage(self) -> bytes | None:
-        """The frame that tells of the usage which was told last; None if none was."""
+        """Return the frame of the latest usage; None if none was sent."""
         state = SessionState()
         async for page in self._pages():
             for entry in page:
@@ -351,20 +353,20 @@ class Record:
                     state.add(update)
         if state.usage is None:
             return None
-        # The same JSON in both versions: a cost that is left out is a cost that was never told, or was cleared.
+        # The same JSON in both versions: a missing cost was never sent, or was cleared.
         cost = UNSET if state.usage.cost is None else state.usage.cost
         return self.frame(encoded_update(msgspec.structs.replace(state.usage, cost=cost)))
 
     async def history(self) -> SessionState:
-        """Everything that was said and done, folded."""
+        """Return the whole conversation, folded."""
         state = SessionState()
         async for subagent, update in self._updates():
-            if subagent is None:  # what a subagent said is not part of the conversation
+            if subagent is None:  # a subagent's text is not part of the conversation
                 state.add(update)
         return state
 
     async def new_cursors(self, *, of_all: bool) -> list[updates.CursorUpdate]:
-        """The cursors of the messages since the last call, or of all, that the client knows by their ids."""
+        """Return the cursors of the messages since the last call, or of all, that the client knows by their ids."""
         after = 0 if of_all else self._cursors_told
         found, self._cursors_told = await cut_places(self._store, self._stored, after)
         # A client of version 1 learns the ids of its own messages from replays alone.
@@ -401,7 +403,7 @@ class Record:
 
 
 async def cut_places(store: Store, stored: StoredSession, after: int = 0) -> tuple[dict[Key, int], int]:
-    """How much a fork keeps at each message after this entry; and how many entries there are."""
+    """Yield how much a fork keeps at each message after this entry; and how many entries there are."""
     places, number = CutPlaces(), after
     async for page in store.updates(stored.id, owner=stored.owner, after=after):
         for kept in page:
@@ -413,12 +415,12 @@ async def cut_places(store: Store, stored: StoredSession, after: int = 0) -> tup
 
 
 def cursor_id(message: Key) -> updates.CursorId:
-    """The id of the cursor at a message, given its speaker and its id."""
+    """Return the id of the cursor at a message, given its speaker and its id."""
     return updates.CursorId("-".join(message))
 
 
 def cursor_of(message: Key) -> updates.CursorUpdate:
-    """The update that announces the cursor at a message: before one of the user, after one of the agent."""
+    """Return the update that announces the cursor at a message: before one of the user, after one of the agent."""
     speaker, message_id = message
     anchor = (
         updates.UserMessageAnchor(updates.MessageId(message_id), "before")
@@ -432,7 +434,7 @@ def cursor_of(message: Key) -> updates.CursorUpdate:
 
 @functools.cache
 def classes_apart(version: Version) -> dict[type[Any], str]:
-    """The classes of updates that are kept in another way than as an entry, or not at all, with their tags."""
+    """Return the classes of updates that are not stored as an entry, or not at all, with their tags."""
     union: Any = v1.SessionUpdate
     if version == 2:
         from accord.schema import v2
@@ -451,7 +453,7 @@ def encoded_update(update: Update) -> bytes:
 
 
 def title_of(text: str, longest: int = TITLE_LENGTH) -> str | None:
-    """The title of a session that begins with these words."""
+    """Return the title of a session that begins with these words."""
     lines = (
         "".join(character for character in line if character.isspace() or character >= " ")
         for line in text.splitlines()
@@ -460,9 +462,9 @@ def title_of(text: str, longest: int = TITLE_LENGTH) -> str | None:
     return None if not line else line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
-# Every update goes through `SessionUpdates.send`, whichever part of the session made it. It is kept in the store first
-# and sent afterwards, so the client never sees an update that is not kept. Updates that come before the client knows
-# the session wait for the answer that opens it. The session's dialect says what is sent for an update.
+# Every update goes through `SessionUpdates.send`, whichever part of the session made it. It is stored first and sent
+# afterwards, so the client never sees an update that is not stored. Updates made before the client knows the session
+# wait for the answer that opens it. The session's dialect decides what is sent for an update.
 
 
 class SessionUpdates:
@@ -472,7 +474,7 @@ class SessionUpdates:
         self.dialect = dialect
         """How the session speaks in the version of its connection."""
         self.is_open = False
-        """Whether changes are told: the client knows the session, or the answer that opens it is being made."""
+        """Whether changes are sent: the client knows the session, or the answer that opens it is being made."""
         self._record = record
         self.peer = self._peer = peer
         """The client's peer."""
@@ -484,7 +486,7 @@ class SessionUpdates:
         """The tool calls that are not finished."""
 
     async def send(self, update: updates.Update) -> None:
-        """Keep this update, and tell the client."""
+        """Store this update, and send it to the client."""
         if update.__class__ not in self._sendable:
             await self._send_fitted(update)
             return
@@ -502,7 +504,9 @@ class SessionUpdates:
                 await self._peer.breathe()
 
     def report(self, update: Any) -> None:
-        """Tell the client what the session does or has; this is not part of the conversation, and not kept."""
+        """Report the session's activity or settings to the client; this is not part of the conversation, and not
+        stored.
+        """
         self.report_encoded(encoded_update(update))
 
     def report_encoded(self, update: bytes) -> None:
@@ -517,15 +521,15 @@ class SessionUpdates:
             pass  # work that ends with the link has no client to tell
 
     def collect(self) -> None:
-        """Send what this turn of the loop has to send in one piece, at its end."""
+        """Collect the frames of this iteration of the loop, and send them together at its end."""
         self._peer.connection.collect()
 
     def flush(self) -> None:
-        """Send what was collected now: nothing more is likely to come in this turn of the loop."""
+        """Send the collected frames now: no more are likely in this iteration of the loop."""
         self._peer.connection.flush()
 
     def tell(self, frame: bytes) -> bool:
-        """Tell the client of an update that is kept already; True if the sender should `breathe`."""
+        """Send an update that is already stored; returns True if the sender should `breathe`."""
         if self._early is None:
             return self._peer.connection.tell(frame)
         self._early.append(frame)
@@ -536,7 +540,7 @@ class SessionUpdates:
         await self._peer.breathe()
 
     def known(self) -> None:
-        """The client knows the session now: what waited is sent, and what follows is sent at once."""
+        """Send the waiting updates, and from now on each at once: the client knows the session."""
         early, self._early = self._early or [], None
         for frame in early:
             self._peer.connection.tell(frame)
@@ -546,17 +550,17 @@ class SessionUpdates:
         return self._peer.capabilities.has(capability)
 
     async def keep_settings(self, values: Mapping[str, str | bool]) -> None:
-        """Keep the values that the user chose."""
+        """Store the user's choices."""
         await self._record.keep_settings(dict(values))
 
     # Tool calls
 
     def tool_call(self, tool_call_id: updates.ToolCallId) -> ToolCallState | None:
-        """The current state of a tool call that is not finished."""
+        """Return the current state of a tool call that is not finished."""
         return self._tool_calls.get(tool_call_id)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """The state of a tool call after this update, which is not sent."""
+        """Return the state of a tool call after this update, which is not sent."""
         return (self.tool_call(said.tool_call_id) or ToolCallState(said.tool_call_id)).updated(said.as_update())
 
     def forget_tool_calls(self) -> None:
@@ -564,7 +568,7 @@ class SessionUpdates:
         self._tool_calls.clear()
 
     def _folded(self, update: Any) -> Any:
-        """This update as everyone reads it; what it says of a tool call is folded."""
+        """Return this update in its public form, with its changes of a tool call folded."""
         if (as_update := getattr(update, "as_update", None)) is not None:  # only version 1 has it
             update = as_update(is_known=getattr(update, "tool_call_id", None) in self._tool_calls)
         if update.__class__ is not updates.ToolCallProgress:
@@ -598,11 +602,11 @@ _IN_WORDS: dict[StoreTrouble, str] = {
     "full": "The disk of the agent's store of sessions is full; free some space, then try again",
     "replaced": "The agent's store of sessions was deleted or replaced while it was open; restart the agent",
 }
-"""Messages for the client by the reason of the error: what is wrong and what to do, without paths and system errors."""
+"""Messages for the client by the reason of the error: the problem and the remedy, without paths and system errors."""
 
 
 def public_store_error(error: StoreError, session_id: str) -> RequestError:
-    """The answer for the client. Details that only the agent's operator can use are logged."""
+    """Return the answer for the client. Details that only the agent's operator can use are logged."""
     if error.reason == "gone":
         return not_found(session_id)
     if error.reason == "cursor":
@@ -616,7 +620,7 @@ def public_store_error(error: StoreError, session_id: str) -> RequestError:
 
 @contextmanager
 def public_store_errors(session_id: str) -> Generator[None]:
-    """Turn a StoreError into the answer for the client."""
+    """Turn a StoreError into the client's answer."""
     try:
         yield
     except StoreError as error:
@@ -624,7 +628,7 @@ def public_store_errors(session_id: str) -> Generator[None]:
 
 
 def public_error(error: BaseException) -> updates.Error:
-    """The error of the protocol for this one: with its text if that is meant for the client, else without."""
+    """Return the protocol error for this exception: with its text if that is meant for the client, else without."""
     if isinstance(error, RequestError):
         return updates.Error(error.code, error.message, error.data)
     is_safe = isinstance(error, AccordError) and error.may_be_told(None)

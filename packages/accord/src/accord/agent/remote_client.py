@@ -1,7 +1,7 @@
-"""The client as an agent holds it: the files and terminals that it lends, and what it said it can do.
+"""The client as an agent sees it: the files and terminals that it lends, and its capabilities.
 
-What it does not lend raises `CapabilityMissing` before anything is sent. A terminal is released whatever happens: after
-an error, after a cancel, and also after a cancel that comes while the client is creating it.
+A service that it does not lend raises `CapabilityMissing` before anything is sent. A terminal is always released: after
+an error, after a cancel, and after a cancel that comes while the client is creating it.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ Call = TypeVar("Call", bound="updates.ToolCallUpdate | v1.ToolCallUpdate")
 
 
 def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
-    """`cwd` and the additional directories; RequestError where one is not an absolute path."""
+    """Return `cwd` and the additional directories; raises RequestError if one is not an absolute path."""
     others = (absolute(path, f"$.additionalDirectories[{place}]") for place, path in enumerate(additional))
     return (absolute(cwd, "$.cwd"), *others)
 
 
 def absolute(path: str, place: str) -> Path:
-    """A folder, named at this place of a request."""
+    """Return a folder, which errors name by its place in a request."""
     # session-setup, Working Directory and Additional Workspace Roots: each "MUST be an absolute path".
     if not Path(path).is_absolute():
         raise RequestError.invalid_params(f"path must be absolute, got {path[:80]!r}", path=place)
@@ -71,7 +71,7 @@ def absolute(path: str, place: str) -> Path:
 
 
 def with_absolute_paths(call: Call, cwd: Path) -> Call:
-    """What is told of a tool call, its relative paths as they are meant: from `cwd` on."""
+    """Resolve the relative paths in the details of a tool call against `cwd`."""
     # overview, Argument requirements: every path is absolute.
     content: Sequence[Any] = call.content or ()
     locations: Sequence[updates.ToolCallLocation] = call.locations or ()
@@ -95,7 +95,7 @@ def _from(cwd: Path, place: Any) -> Any:
 
 
 def check_line(line: int | None) -> None:
-    """ValueError for a line that no file has."""
+    """Raise ValueError for an impossible line number."""
     # overview, Argument requirements: the first line is line 1.
     if line is not None and line < 1:
         raise ValueError(f"line must be at least 1, got {line}")
@@ -105,15 +105,15 @@ def check_line(line: int | None) -> None:
 
 
 class ConnectedClient(msgspec.Struct):
-    """The client, as its connection knows it."""
+    """The client, as its connection sees it."""
 
     peer: Peer
     local: LocalHost | None = None
-    """Services of this machine, for what the client does not lend."""
+    """Services of this machine that replace those that the client does not lend."""
     interceptors: Interceptors = msgspec.field(default_factory=Interceptors)
     """The handlers of single sessions."""
     info: v1.Implementation | None = None
-    """The client's name and version, once `initialize` has told them."""
+    """The client's name and version, from `initialize`."""
     meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """The `_meta` of `initialize`."""
     version: Version = 1
@@ -122,7 +122,7 @@ class ConnectedClient(msgspec.Struct):
     """The MCP connections to servers that the client itself offers; made when the first is needed."""
 
     def dialect(self) -> Dialect:
-        """How a session of this connection speaks."""
+        """The dialect of this connection's sessions."""
         if self.version == 1:
             return V1Dialect()
         from accord.dialects.v2_dialect import V2Dialect  # loads the types of version 2
@@ -130,7 +130,7 @@ class ConnectedClient(msgspec.Struct):
         return V2Dialect()
 
     def requester(self, dialect: Dialect | None = None) -> Requester:
-        """What sends requests to the client, in the words of version 1 whatever the version is."""
+        """Sends requests to the client in the types of version 1, whichever version it speaks."""
         if self.version == 1:
             return self.peer
         from accord.dialects.v2_requests import V2Client
@@ -138,7 +138,7 @@ class ConnectedClient(msgspec.Struct):
         return V2Client(self.peer, dialect)
 
     def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
-        """Handle this message in one session from now on; the result removes the handler."""
+        """Handle this message in one session from now on; calling the result removes the handler."""
         handler = in_thread_if_answers(issubclass(message, Request), handler)
         if self.version == 2:
             from accord.dialects.v1_handlers_on_v2 import handler_on_v2
@@ -155,7 +155,7 @@ class ConnectedClient(msgspec.Struct):
         return self.capabilities.has(capability) or (self.local is not None and self.local.capabilities.has(capability))
 
     def check_local(self, capability: str, action: str) -> None:
-        """Raise CapabilityMissing if `Agent(local=[...])` leaves out this machine's service for this capability."""
+        """Raise CapabilityMissing if `Agent(local=[...])` omits the service for this capability."""
         if self.local is not None and not self.local.capabilities.has(capability):
             raise CapabilityMissing(capability, action)
 
@@ -179,7 +179,7 @@ class ConnectedClient(msgspec.Struct):
 
 
 class SessionClient(msgspec.Struct, frozen=True):
-    """The client, as one session knows it: what `RemoteClient` and its terminals need."""
+    """The client, as one session sees it: the needs of `RemoteClient` and its terminals."""
 
     client: ConnectedClient
     requester: Requester
@@ -190,7 +190,7 @@ class SessionClient(msgspec.Struct, frozen=True):
     cwd: Path
 
     def resolve(self, path: str | PathLike[str]) -> str:
-        """This path as an absolute one; a relative path starts at `cwd`."""
+        """Return this path as an absolute one; a relative path starts at `cwd`."""
         return str(self.cwd / path)
 
 
@@ -204,7 +204,7 @@ PATIENCE = 5.0
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """How a command went."""
+    """The result of a command."""
 
     output: str
     """The output of the command, stdout and stderr together."""
@@ -213,7 +213,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     signal: str | None = None
     """The name of the signal that ended it; None if it exited by itself."""
     timed_out: bool = False
-    """Whether it was killed for taking too long."""
+    """Whether it was killed because it took too long."""
     truncated: bool = False
     """Whether the beginning of the output was dropped."""
 
@@ -261,7 +261,7 @@ class RemoteTerminal:
             timed_out = True
             await self.kill()
         output = await self.output()
-        # terminals: the status is optional in the output, and some clients tell it only where it was waited for.
+        # terminals: the status is optional in the output, and some clients send it only in the answer to a wait.
         status = output.exit_status or status or v1.TerminalExitStatus()
         return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
 
@@ -312,11 +312,11 @@ def before_release(terminal: RemoteTerminal, call: Callable[[], Awaitable[None]]
     terminal._before_release.append(call)  # pyright: ignore[reportPrivateUsage]
 
 
-# What authors hold
+# The author's view
 
 
 class ClientLink:
-    """The client: what it declared, and any message to it."""
+    """The client: its declarations, and a way to send it any message."""
 
     def __init__(self, client: ConnectedClient, requester: Requester) -> None:
         self._client = client
@@ -324,7 +324,7 @@ class ClientLink:
 
     @property
     def info(self) -> v1.Implementation | None:
-        """Its name and version, where it told them."""
+        """The client's name and version, if it sent them."""
         return self._client.info
 
     @property
@@ -339,7 +339,7 @@ class ClientLink:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it declared, by name: `client.capabilities.has("session.notices")`."""
+        """The client's capabilities, by name: `client.capabilities.has("session.notices")`."""
         return self._client.capabilities
 
     @property
@@ -358,21 +358,21 @@ class ClientLink:
         return self._client.lends("terminal")
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
-        """Any request."""
+        """Send any request."""
         check_sendable("client.request()", request)
         return await self._requester.request(request, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
-        """Any notification."""
+        """Send any notification."""
         check_sendable("client.notify()", notification)
         await self._client.peer.notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
-        """Any request, in plain JSON values."""
+        """Send any request, in plain JSON values."""
         return await self._requester.request_raw(method, params)
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
-        """Any notification, in plain JSON values."""
+        """Send any notification, in plain JSON values."""
         await self._client.peer.notify_raw(method, params)
 
 
@@ -398,7 +398,7 @@ class RemoteClient(ClientLink):
         limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> str:
-        """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
+        """Read a file's text as the editor has it, or `limit` lines of it starting at `line` (1-based)."""
         check_line(line)
         check_meta("client.read_text_file(meta=...)", meta)
         session = self._session
@@ -408,7 +408,7 @@ class RemoteClient(ClientLink):
     async def write_text_file(
         self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None
     ) -> None:
-        """Write a file through the editor; it is created where it is missing."""
+        """Write a file through the editor; it is created if it is missing."""
         check_meta("client.write_text_file(meta=...)", meta)
         session = self._session
         request = v1.WriteTextFileRequest(session.session_id, session.resolve(path), content, meta=meta)
@@ -426,7 +426,7 @@ class RemoteClient(ClientLink):
         output_byte_limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteTerminal:
-        """A command that the client runs, as a context manager that releases the terminal at its end.
+        """Run a command at the client, as a context manager that releases the terminal at its end.
 
         >>> async def test(turn):
         ...     async with turn.client.terminal("make", ["test"]) as terminal:
@@ -455,7 +455,7 @@ class RemoteClient(ClientLink):
         output_byte_limit: int | None = None,
         meta: dict[str, Json] | None = None,
     ) -> CommandResult:
-        """Run a command to its end, or kill it after `timeout` seconds; its output either way."""
+        """Run a command to its end, or kill it after `timeout` seconds; returns its output either way."""
         terminal = self.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit, meta=meta)
         async with terminal:
             return await terminal.run_out(timeout)

@@ -4,8 +4,8 @@
     entries ──▶ Replay.add ──▶ Replay.now  what is final by now, in the order in which it began
                 Replay.rest                at the end: the rest, plans and settings
 
-Each message is told once and whole, so a replay is as long as the conversation, however small the chunks were. A long
-message is told in parts: clients limit the length of a line. Everything keeps its id. What was told is dropped, so a
+Each message is sent once and whole, so a replay is as long as the conversation, however small the chunks were. A long
+message is sent in parts: clients limit the length of a line. Everything keeps its id. What was sent is dropped, so a
 replay holds little more than what has begun and is not final.
 
 A subagent's session has no record of its own: it begins, is loaded and is deleted with the session that started it. So
@@ -13,9 +13,9 @@ each of its updates is kept among those of that session, in an *envelope* that n
 
     {"sessionUpdate":"_accord/of_subagent","sessionId":"<subagent>","update":{...}}
 
-A replay opens the envelopes: what a subagent said goes to the client under its id, after what announces it. The ids
-begin with the id of the session, so a fork, which has a copy of the record, does not replay the subagents of its
-source: they belong to another session.
+A replay opens the envelopes: a subagent's messages go to the client under its id, after the update that announces it.
+The ids begin with the id of the session, so a fork, which has a copy of the record, does not replay the subagents of
+its source: they belong to another session.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MIDDLE = b',"update":'
 
 
 def subagent_id(session_id: str, own: str) -> updates.SessionId:
-    """The id of a subagent's session; `own` is what nothing else in the session is called."""
+    """Return the id of a subagent's session; `own` is unique in the session."""
     return updates.SessionId(f"{session_id}/{own}")
 
 
@@ -52,23 +52,23 @@ def belongs_to(subagent: str, session_id: str) -> bool:
 
 
 def session_of(subagent: str) -> str:
-    """The id of the session that a subagent belongs to; a session's own id as it is."""
+    """Return the id of the session that a subagent belongs to; a session's own id as it is."""
     return subagent.partition("/")[0]
 
 
 def update_head(session_id: str) -> bytes:
-    """How the notification of an update of this session begins; two closing braces end it."""
+    """Return the beginning of the notification of an update of this session; two closing braces end it."""
     identifier = msgspec.json.encode(session_id)
     return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % identifier
 
 
 def enclosed(subagent: str, entry: bytes) -> bytes:
-    """An entry of this subagent, as the record keeps it."""
+    """Return an entry of this subagent, as the record stores it."""
     return b"%b%b%b%b}" % (_BEGINNING, msgspec.json.encode(subagent), _MIDDLE, entry)
 
 
 def opened(kept: bytes) -> tuple[str | None, bytes]:
-    """The subagent that a kept entry is from, None for the session itself, and the entry."""
+    """Return the subagent that a stored entry is from, None for the session itself, and the entry."""
     if not kept.startswith(_BEGINNING):
         return None, kept
     subagent, _, entry = kept[len(_BEGINNING) : -1].partition(_MIDDLE)
@@ -76,7 +76,7 @@ def opened(kept: bytes) -> tuple[str | None, bytes]:
 
 
 def ended_by_a_crash(state: SessionState) -> Iterator[updates.SubagentUpdate]:
-    """The updates that end the subagents that were at work when their agent ended."""
+    """Return the updates that end the subagents that were working when their agent ended."""
     problem = updates.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
     for subagent in state.subagents.values():
         if isinstance(subagent.state, updates.RunningStateUpdate | updates.RequiresActionStateUpdate):
@@ -87,11 +87,11 @@ def ended_by_a_crash(state: SessionState) -> Iterator[updates.SubagentUpdate]:
 
 
 PART = 256 * 1024
-"""Characters of a message from which on it is told in parts."""
+"""Characters above which a message is sent in parts."""
 
 
 class ReplayWriter(Protocol):
-    """What `v1_dialect` and `v2_dialect` have in common: the updates of one version."""
+    """The common part of `v1_dialect` and `v2_dialect`: the updates of one version."""
 
     def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
     def whole_message(self, told: Message) -> Iterator[Any]: ...
@@ -113,13 +113,13 @@ class Replay:
         self._read = 0
         """How many entries were read."""
         self._next = 0
-        """The number in the record's order of what is told next."""
+        """The index in the record's order of the next thing to send."""
         self._told = 0
-        """How many entries of the timeline were told and not yet dropped."""
+        """How many entries of the timeline were sent and not yet dropped."""
         self._is_in_part = False
-        """Whether the first part of the next message was told."""
+        """Whether the first part of the next message was sent."""
         self._open: list[updates.ToolCallId] = []
-        """The tool calls that were told and are not finished."""
+        """The tool calls that were sent and are not finished."""
 
     @property
     def state(self) -> SessionState:
@@ -132,11 +132,11 @@ class Replay:
         self._read += 1
 
     def now(self) -> Iterator[Any]:
-        """The updates for what is final by now."""
+        """Return the updates that are final."""
         yield from self._fitting(self._final())
 
     def rest(self) -> Iterator[Any]:
-        """The updates for the rest, after the last entry."""
+        """Return the remaining updates, after the last entry."""
         yield from self._fitting(self._final())
         yield from self._fitting(self._writer.ending(self._record))
         if self._version == 1 and not self._capabilities.has(needs()[v1.PlanUpdate]):
@@ -144,7 +144,7 @@ class Replay:
             yield from () if plan is None else (plan,)
 
     def closing(self) -> list[Any]:
-        """Updates that close what a crash has left open, after the rest."""
+        """Return the updates that close what a crash has left open, after the rest."""
         terminals = self._record.state.terminals.values()
         return self._writer.closing(self._open, [it.id for it in terminals if it.exit_status is None])
 
@@ -176,7 +176,7 @@ class Replay:
     # The timeline
 
     def _entry(self, place: int) -> Iterator[Any] | None:
-        """The updates for an entry of the timeline; None if it is not final."""
+        """Return the updates for an entry of the timeline; None if it is not final."""
         [entry] = self._record.state.between(place, place + 1)
         if isinstance(entry, Message):
             return self._message(self._named(entry, place)) if self._is_final_message(entry, place) else None
@@ -194,7 +194,7 @@ class Replay:
         return self._writer.whole_message(message)
 
     def _part(self, place: int) -> Iterator[Any]:
-        """What there is of a long message that is not final, but will only grow."""
+        """Return the available part of a long message that is not final, but will only grow."""
         [entry] = self._record.state.between(place, place + 1)
         if not isinstance(entry, Message):
             return
@@ -205,7 +205,7 @@ class Replay:
             yield from self._writer.message(self._named(entry, place), _in_parts(content), first=first)
 
     def _named(self, message: Message, place: int) -> Message:
-        """This message with an id in version 2, which is the same in each replay."""
+        """Return this message with an id in version 2, which is the same in each replay."""
         if self._version == 1 or message.id is not None:
             return message
         return msgspec.structs.replace(message, id=updates.MessageId(f"message-{place}"))
@@ -218,12 +218,12 @@ class Replay:
             self._open.append(call.id)
         return iter([self._writer.tool_call(call, self._record.state)])
 
-    # What this client takes
+    # Updates that the client accepts
 
     def _fitting(self, updates: Iterator[Any]) -> Iterator[Any]:
         for update in updates:
             if isinstance(update, Unknown):
-                # An unknown update of one version may have a meaning in the other, which its sender did not mean.
+                # An unknown update may mean something else in the other version.
                 fits = update.tag not in tags(self._version)
             else:
                 needed = needs().get(update.__class__) if self._version == 1 else None
@@ -233,7 +233,7 @@ class Replay:
 
 
 def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
-    """These blocks, with long plain text in several."""
+    """Return these blocks, with long plain text split."""
     parts: list[v1.ContentBlock] = []
     for block in content:
         if isinstance(block, v1.TextContent) and block.annotations is None and block.meta is None:
@@ -253,7 +253,7 @@ def _writer(version: Version) -> ReplayWriter:
 
 @functools.cache
 def needs() -> dict[type, str]:
-    """The updates of version 1 that a client must have asked for, each with the capability that does so."""
+    """Return the updates of version 1 that need a capability of the client, each with that capability."""
     return updates_that_need(v1.SessionNotification)
 
 
@@ -270,20 +270,20 @@ def tags(version: Version) -> frozenset[str]:
     return frozenset(tag for tag, _ in node.variants)
 
 
-# All replays of a record: a subagent's words follow its announcement. A fork does not have the subagents of its source:
-# their words are left out.
+# All replays of a record: a subagent's updates follow its announcement. A fork does not have the subagents of its
+# source: their updates are left out.
 
 
 class ReplayedUpdate(NamedTuple):
     """An update of a replay."""
 
     subagent: str | None
-    """The subagent that it is of; None for the session itself."""
+    """The subagent to which it belongs; None for the session itself."""
     update: Any
 
 
 class SessionReplay:
-    """One replay of a session's record: `look` at each entry first, then `add` each, and tell what comes."""
+    """One replay of a session's record: `look` at each entry first, then `add` each, and send what it yields."""
 
     def __init__(self, session_id: str, version: Version, capabilities: Capabilities) -> None:
         self._session_id = session_id
@@ -292,7 +292,7 @@ class SessionReplay:
         self._surveys: dict[str | None, Survey] = {}
         self._replays: dict[str | None, Replay] = {}
         self._announced: list[str | None] = [None]
-        """Whose words may be told: the session's, and those of subagents that were announced."""
+        """The session, and the subagents that were announced: their updates may be sent."""
 
     def look(self, kept: bytes) -> None:
         """Look at the next entry for the first time."""
@@ -307,15 +307,15 @@ class SessionReplay:
         replay.add(read(entry))
 
     def now(self) -> Iterator[ReplayedUpdate]:
-        """The updates that can no longer change."""
+        """Return the updates that can no longer change."""
         yield from self._each(Replay.now)
 
     def rest(self) -> Iterator[ReplayedUpdate]:
-        """The rest, after the last entry."""
+        """Return the rest, after the last entry."""
         yield from self._each(Replay.rest)
 
     def closing(self) -> list[ReplayedUpdate]:
-        """The updates that close what a crash has left open, after the rest."""
+        """Return the updates that close what a crash has left open, after the rest."""
         return [
             ReplayedUpdate(teller, update)
             for teller in self._announced
@@ -325,7 +325,7 @@ class SessionReplay:
         ]
 
     def complete(self) -> Iterator[ReplayedUpdate]:
-        """What says that the replay is complete, at its end; version 1 has the answer to `session/load` for that."""
+        """Return the update that marks the end of a replay; in version 1, the answer to `session/load` does that."""
         if self._version == 2:
             from accord.schema import v2
 

@@ -1,6 +1,6 @@
 """`Session`: one conversation, while it is open on a connection, from the answer that opens it to its close.
 
-Its public members are the author's. The `_private` ones are the room's: connections, turns and subagents use them.
+Its public members are the author's. The `_private` ones are for this folder: connections, turns and subagents use them.
 """
 
 from __future__ import annotations
@@ -58,17 +58,19 @@ class ClientSystemPrompt(msgspec.Struct, frozen=True):
     """
 
     mode: Mode
-    """What happens to the agent's own: `append` adds to it, `override` replaces it."""
+    """How it combines with the agent's own: `append` adds to it, `override` replaces it."""
     text: str
     """The text of the client's system prompt."""
 
     def applied_to(self, own: str) -> str:
-        """The system prompt of the session, made of the agent's own and this one."""
+        """Return the system prompt of the session, made of the agent's own and this one."""
         return self.text if self.mode == "override" or not own else f"{own}\n\n{self.text}"
 
 
 def system_prompt_of(given: Any, accepted: Collection[Mode]) -> ClientSystemPrompt | None:
-    """The system prompt in a request that opens a session; raises RequestError for one that the agent cannot use."""
+    """Return the system prompt in a request that opens a session; raises RequestError for one that the agent cannot
+    use.
+    """
     if given is None:
         return None
     # system prompts, Errors: one that the agent cannot use is refused, never ignored.
@@ -84,7 +86,7 @@ def system_prompt_of(given: Any, accepted: Collection[Mode]) -> ClientSystemProm
 
 
 def check_modes(modes: Collection[str]) -> tuple[Mode, ...]:
-    """The modes of `Agent(system_prompts=...)`; raises ValueError for what cannot be declared."""
+    """Return the modes of `Agent(system_prompts=...)`; raises ValueError for an invalid one."""
     given = set(modes)
     if given - {"append", "override"} or given == {"override"}:
         raise ValueError(
@@ -107,7 +109,7 @@ class SessionTasks:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do this until it is done or the session is closed."""
+        """Run this until it is done or the session is closed."""
         task = asyncio.get_running_loop().create_task(work, name=self._name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -122,7 +124,7 @@ class SessionTasks:
             log.error("background work of %s failed", self._name, exc_info=error)
 
     async def end(self, grace: float) -> None:
-        """Cancel all tasks, and wait for them as long as the grace allows."""
+        """Cancel all tasks, and wait for them during the grace period."""
         current = asyncio.current_task()
         left = {task for task in self._tasks if task is not current}
         for task in left:
@@ -133,7 +135,7 @@ class SessionTasks:
                 log.warning("%d background tasks of %s did not end when they were cancelled", len(stuck), self._name)
 
 
-# A compaction: a summary belongs to one that is completed, so one that fails or is cancelled takes back what was told.
+# A compaction: only a completed one has a summary, so one that fails or is cancelled takes back what it has shown.
 
 
 class RunningCompaction:
@@ -143,9 +145,9 @@ class RunningCompaction:
         self.id: updates.CompactionId = compaction_id
         """The compaction's id, which the client knows as well."""
         self.is_shown: bool = sender.client_shows("session.compaction")
-        """Whether the client shows compactions; it is told nothing otherwise."""
+        """Whether the client shows compactions; otherwise nothing is sent."""
         self.status: updates.CompactionStatus = "in_progress"
-        """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
+        """Its status: `in_progress`, `completed`, `failed` or `cancelled`."""
         self._updates = sender
         self._has_summary = False
 
@@ -161,7 +163,7 @@ class RunningCompaction:
         await self._send(updates.CompactionSummaryChunk(self.id, block))
 
     async def fail(self, reason: str) -> None:
-        """End it as failed, for this reason, which the user reads."""
+        """End it as failed, for this reason, which is shown to the user."""
         check_text("compaction.fail()", reason)
         await self._end("failed", reason)
 
@@ -177,7 +179,7 @@ class RunningCompaction:
         if error is None:
             await self._end("completed")
             return
-        with suppress(ConnectionClosed, StoreError):  # the error of the block says more
+        with suppress(ConnectionClosed, StoreError):  # the error of the block is more informative
             if isinstance(error, asyncio.CancelledError):
                 await self._end("cancelled")
             else:
@@ -208,7 +210,7 @@ else:
 
 
 class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every session of one connection needs of its agent and its connection."""
+    """The parts of the agent and the connection that every session of the connection needs."""
 
     client: ConnectedClient
     errands: Tasks
@@ -216,13 +218,13 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The agent's name."""
     program: str
-    """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+    """The module of the agent's code, and the agent's name: remembered answers are stored under it."""
     on_config: Callable[[Session, str, str | bool], Awaitable[None]]
     """Called with the session, the option's id and its new value, when the user has chosen it."""
     prompt_while_working: PromptWhileWorking = "queue"
     cancel_grace: float = 5.0
     permissions: PermissionMemory | None = None
-    """What the user said "always" to, where all sessions share it."""
+    """The remembered answers to permission questions, where all sessions share them."""
     commands: Sequence[SlashCommand] = ()
     """The slash commands that a session begins with."""
     titles_sessions: bool = False
@@ -240,22 +242,22 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     work: Callable[[Session], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
     endpoints: Callable[[], Current]
-    """The endpoints of the agent's providers, as the client has set them by now."""
+    """The endpoints of the agent's providers, as the client has set them."""
 
 
 class KeptPrompt(Protocol):
-    """A prompt of version 2 on its way into the conversation."""
+    """A prompt of version 2 that is being stored."""
 
     prompt: Sequence[v2.ContentBlock]
     key: str | None
     interrupted: str | None
 
     def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
-        """It is kept under this id; `echo` is the update that was kept, None if that was an earlier attempt."""
+        """Note that it is stored under this id; `echo` is the stored update, None if an earlier attempt stored it."""
 
 
 class Session(Generic[StateT]):
-    """One conversation: its id and folders, what it offers to choose from, and what it tells the client.
+    """One conversation: its id and folders, the options that it offers, and the updates that it sends to the client.
 
     Its type argument is the type of `state`: `Session[Notes]` for an `Agent(state=Notes)`.
     """
@@ -282,47 +284,48 @@ class Session(Generic[StateT]):
         self.meta: dict[str, Json] = meta or {}
         """The `_meta` of the request that opened it."""
         self.answer_meta: dict[str, Json] = {}
-        """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
+        """The `_meta` of the answer that opens it: fill it in `@agent.on_session`."""
         self.system_prompt: ClientSystemPrompt | None = system_prompt
-        """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
+        """The client's addition to your system prompt, or its replacement; None if the request had none."""
         self.state: StateT = _state_of(surroundings.state_type, record)
-        """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
+        """Any value that you want to keep for this session: while it is open, or with `Agent(state=...)` in the store.
+        """
         client = surroundings.client
         self._surroundings = surroundings
         self._record = record
-        """Its place in the store."""
+        """Its stored data."""
         self._updates = updates = SessionUpdates(record, client.peer, self.cwd, client.dialect())
         self._activity = SessionActivity(updates)
-        """The session's activity, as the client is told of it."""
+        """The session's activity, as it is reported to the client."""
         self._cancels = Cancellations()
-        """The work that the client may cancel by itself."""
+        """The parts of the work that the client may cancel one by one."""
         requester = client.requester_for(self, updates.dialect)
         self._link = SessionClient(client, requester, surroundings.errands, session_id, self.cwd)
-        """What requests to the client need, in turns and between them."""
+        """The context of requests to the client, in turns and between them."""
         self._turns = PromptQueue(surroundings.prompt_while_working, surroundings.cancel_grace)
         self._tasks = SessionTasks(f"session {session_id}")
         """The tasks that run beside the turns."""
         self._plans = SessionPlans(updates.client_shows)
-        """The plans that it shows."""
+        """The session's plans."""
         self._subagents: dict[SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self.client: RemoteClient = RemoteClient(self._link, requester)
-        """The client, between turns; what `turn.client` is asked ends with its turn."""
+        """The client, between turns; requests through `turn.client` end with their turn."""
         self.config: Config = Config(updates, partial(surroundings.on_config, self))
         """The options that the user chooses from."""
         self.commands: Commands = Commands(updates, surroundings.commands)
         """The slash commands."""
         self.permissions: PermissionMemory = surroundings.permissions or PermissionMemory()
-        """What the user said "always" to."""
+        """The remembered answers to permission questions."""
         self._resources: AsyncExitStack | None = None  # an empty one takes a KiB of each session
         self._mcp: SessionServers | None = None
         self._compactions = 0
         self._works = 0
         self._is_announced = False
-        """Whether the client was told of the commands that the session begins with."""
+        """Whether the commands that the session begins with were sent."""
         self._prompt_title: str | None = None
         self._submissions: dict[str, asyncio.Future[None] | None] = {}
-        """The prompts that are not kept yet, by the keys under which they were sent."""
+        """The prompts that are not stored yet, by the keys under which they were sent."""
         """The title that the latest prompt gave."""
         if client.local is not None:
             self.resources.push_async_callback(client.local.release, self)
@@ -336,7 +339,7 @@ class Session(Generic[StateT]):
 
     @property
     def program(self) -> str:
-        """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+        """The module of the agent's code, and the agent's name: remembered answers are stored under it."""
         return self._surroundings.program
 
     @property
@@ -362,7 +365,7 @@ class Session(Generic[StateT]):
         return self._record.title
 
     async def set_title(self, title: str | None) -> None:
-        """Give the session a title, or take it away."""
+        """Set the session's title, or remove it."""
         if title is not None:
             check_text("session.set_title()", title)
         await self.send(updates.SessionInfoUpdate(title=title))
@@ -373,7 +376,7 @@ class Session(Generic[StateT]):
         return self._record.info
 
     async def set_info_meta(self, meta: dict[str, Json] | None) -> None:
-        """Give the session this `_meta` in lists, or take it away, and tell the client."""
+        """Set the session's `_meta` in lists, or remove it, and notify the client."""
         check_meta("session.set_info_meta()", meta)
         if meta is not None and self._record.version == 2:
             meta = {**dict.fromkeys(self.info_meta or {}), **meta}  # version 2 patches it by its keys
@@ -383,7 +386,7 @@ class Session(Generic[StateT]):
     def mcp(self) -> SessionServers:
         """The MCP servers that the client gave to this session.
 
-        They are connected when something is first asked of them, or already by `session.mcp.start()`.
+        They are connected when they are first used, or earlier by `session.mcp.start()`.
         """
         if self._mcp is None:
             from accord.agent.session_mcp import SessionServers  # few agents use MCP servers
@@ -397,34 +400,34 @@ class Session(Generic[StateT]):
         return self._mcp
 
     def provider(self, provider_id: str) -> Endpoint | None:
-        """Where the models of this provider are reached now; None while the client has it disabled.
+        """Return where the models of this provider are reached now; None while the client has it disabled.
 
         A turn keeps the endpoint that it began with: see `turn.provider`.
         """
         return endpoint_of(self._surroundings.endpoints(), provider_id, "session.provider()")
 
     def resolve(self, path: str | PathLike[str]) -> str:
-        """This path as an absolute one; a relative path starts at `cwd`."""
+        """Return this path as an absolute one; a relative path starts at `cwd`."""
         return str(self.cwd / path)
 
     async def history(self) -> SessionState:
-        """Everything that was said and done in this session so far, also before it was loaded.
+        """Return the whole conversation so far, including the part before the session was loaded.
 
         It is read from the store each time, so a long session takes no memory between two calls: call it once a turn,
-        for the messages that a model is to see.
+        for the messages that a model should see.
         """
         return await self._record.history()
 
     async def messages_for(self, api: Api) -> list[Any]:
-        """The conversation so far as messages for a model, as plain dicts that a request of this API takes.
+        """Return the conversation so far as messages for a model, as plain dicts that a request of this API takes.
 
         >>> async def ask(session, client):
         ...     messages = [{"role": "system", "content": "Be brief."}, *await session.messages_for("openai")]
         ...     return await client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
 
-        `api` is `anthropic` for Anthropic's messages, `openai` for OpenAI's chat completions and what speaks as they
-        do, or `responses` for the `input` of OpenAI's responses. The prompt of the running turn is the last. A tool
-        call that has a name is in it with its input, and its raw output or text as the result, however it ended.
+        `api` is `anthropic` for Anthropic's messages, `openai` for OpenAI's chat completions and compatible APIs, or
+        `responses` for the `input` of OpenAI's responses. The prompt of the running turn is the last. A tool call that
+        has a name is included with its input, and its raw output or text as the result, however it ended.
         """
         from accord.agent.model_messages import API_WORDS, messages_of, wire_messages  # few agents build requests
 
@@ -432,23 +435,23 @@ class Session(Generic[StateT]):
         return wire_messages(api, messages_of(await self.history()))
 
     def tool_call(self, tool_call_id: updates.ToolCallId) -> ToolCallState | None:
-        """A tool call that is not finished, as it stands."""
+        """Return the state of a tool call that is not finished."""
         return self._updates.tool_call(tool_call_id)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """A tool call as it stands with what a permission request says of it; for services, see `ServedSession`."""
+        """Return a tool call with the changes that a permission request makes; for services, see `ServedSession`."""
         return self._updates.fold(said)
 
     async def send(self, update: updates.Update) -> None:
-        """Tell the client something, in a turn or between two.
+        """Send an update to the client, in a turn or between two.
 
-        Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
+        Usually there is a shorter way: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
         check_update("session.send()", update)
         await self._updates.send(update)
 
     def extension(self, extension: type[ExtensionT]) -> ExtensionT:
-        """This extension in this session: what it sends to the client; `offer` is what the client declared of it."""
+        """Return this extension in this session, to send its messages; `offer` is the client's declaration of it."""
         return extension(self.client, self)
 
     async def notice(
@@ -460,9 +463,10 @@ class Session(Generic[StateT]):
         fallback: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> bool:
-        """Tell the user something beside the conversation, in a turn or between two.
+        """Show the user a notice beside the conversation, in a turn or between two.
 
-        False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
+        Returns False, and sends nothing, if the client shows no notices; with `fallback` the agent then says it as a
+        message.
         """
         check_meta("session.notice(meta=...)", meta)
         notice = updates.Notice(severity, title, description, meta=meta)
@@ -477,14 +481,14 @@ class Session(Generic[StateT]):
         return fallback
 
     async def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
-        """Suggest what the user may want to send next, the likeliest first; they replace the suggestions before.
+        """Suggest prompts that the user may want to send next, the likeliest first; they replace earlier ones.
 
         >>> async def after_the_tests(session):
         ...     await session.suggest("Fix the failing test", "Show me the log")
 
-        A prompt of several blocks is a list. Without arguments, the suggestions are taken back. A prompt with content
-        that the client does not offer is left out. False, and nothing sent, if it offers no suggestions at all: then
-        the agent need not think of any, see `session.offers_suggestions`.
+        A prompt of several blocks is a list. Without arguments, the suggestions are removed. A prompt with content that
+        the client does not offer is left out. Returns False, and sends nothing, if it offers no suggestions at all:
+        then the agent need not make any, see `session.offers_suggestions`.
         """
         suggestions = [self._suggestion(prompt) for prompt in prompts]
         if not self.offers_suggestions:
@@ -495,16 +499,16 @@ class Session(Generic[StateT]):
 
     @property
     def skills(self) -> Sequence[AgentSkill]:
-        """The skills of `Agent(skills=...)` that it offers."""
+        """The session's skills from `Agent(skills=...)`."""
         return self.commands.skills
 
     @property
     def offers_suggestions(self) -> bool:
-        """Whether the client offers the user what `suggest` sends."""
+        """Whether the client shows the prompts that `suggest` sends."""
         return self._updates.client_shows("session.prompt_suggestions")
 
     def _suggestion(self, prompt: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> updates.PromptSuggestion:
-        """This prompt, as one that the user could send; raises TypeError or ValueError."""
+        """Return this prompt in the form of a suggestion; raises TypeError or ValueError."""
         parts = prompt if isinstance(prompt, list | tuple) else (cast("str | v1.ContentBlock", prompt),)
         blocks = [content_block("session.suggest()", part) for part in parts]
         # schema, PromptSuggestion: it can be sent unchanged, and is more than blank text.
@@ -530,7 +534,7 @@ class Session(Generic[StateT]):
         ...         await compaction.summary("So far: ...")
 
         The end of its block completes it, an error fails it, a cancel cancels it. A client that shows no compactions is
-        told nothing. What the user sees of the conversation stays as it was.
+        sent nothing. The conversation that the user sees does not change.
         """
         self._compactions += 1
         compaction_id = updates.CompactionId(self._record.id_for(f"c{self._compactions}"))
@@ -544,12 +548,12 @@ class Session(Generic[StateT]):
         ...     on_message(print)
         ...     return on_message.remove
 
-        It goes before the handler of all sessions, ours or yours.
+        It runs before the handler of all sessions, built-in or yours.
         """
         return Registration(partial(self._link.client.on_in_session, self.id, message))
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do this beside the session's turns, until it is done or the session is closed.
+        """Run this beside the session's turns, until it is done or the session is closed.
 
         A tool call of its own needs `turn.tool(..., background=True)`; to speak, begin work with `session.work`.
         """
@@ -564,14 +568,14 @@ class Session(Generic[StateT]):
         ...     async with session.work() as turn:
         ...         await turn.say("The tests have passed.")
 
-        It waits until no turn runs, and prompts that come meanwhile wait for it. If the user cancels it, its block
-        ends, and the code after it goes on.
+        It waits until no turn runs, and prompts that arrive meanwhile wait for it. If the user cancels it, its block
+        ends, and the code after it continues.
         """
         return self._surroundings.work(self)
 
     @property
     def background(self) -> Sequence[v2.BackgroundWork]:
-        """What runs beside the turns as the client sees it: tool calls with `background=True`, and their terminals.
+        """The client's view of what runs beside the turns: tool calls with `background=True`, and their terminals.
 
         >>> def is_watching(session):
         ...     return bool(session.background)
@@ -581,21 +585,21 @@ class Session(Generic[StateT]):
         return tuple(background_work(it) for it in self._activity.background)
 
     async def save(self) -> None:
-        """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
+        """Save `state` now. It is also saved at the end of a turn, and when the session is closed."""
         if self._surroundings.state_type is not None:
             await self._record.keep_state(self.state)
 
     def __repr__(self) -> str:
         return f"Session({self.id!r}, cwd={str(self.cwd)!r})"
 
-    # What its connection does with it
+    # For its connection
 
     def _open(self) -> None:
-        """The answer that tells the client of this session is being made: it holds all settings as they are now."""
+        """Note that the answer that opens this session is being made: it holds all settings as they are now."""
         self._updates.is_open = True
 
     def _known(self) -> None:
-        """The client knows the session now: its commands are sent, and from here on updates are sent at once."""
+        """Note that the client knows the session: its commands are sent, and from now on updates are sent at once."""
         self._updates.known()
         if not self._is_announced:
             self._is_announced = True
@@ -605,11 +609,11 @@ class Session(Generic[StateT]):
 
     @property
     def _is_working(self) -> bool:
-        """Whether it works on a prompt or by itself, also in the background."""
+        """Whether it works on a prompt or on its own, including background work."""
         return self._turns.running or bool(self._activity.background)
 
     async def _tell_usage(self) -> None:
-        """Tell a client that resumes the session how full its context is."""
+        """Report to a client that resumes the session how full its context is."""
         # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
         frame = await self._record.usage()
         if frame is not None:
@@ -617,7 +621,7 @@ class Session(Generic[StateT]):
 
     @cached_property
     def _has_cursors(self) -> bool:
-        """Whether the client is told where the session can be forked."""
+        """Whether the client learns where the session can be forked."""
         if not self._surroundings.can_rewind:
             return False
         # Version 2 has no capability for it, and so far it is only proposed.
@@ -626,15 +630,15 @@ class Session(Generic[StateT]):
         )
 
     async def _tell_cursors(self, *, of_all: bool = False) -> None:
-        """Tell the client where the session can be forked: at the latest messages, or at all."""
+        """Report to the client where the session can be forked: at the latest messages, or at all."""
         if self._has_cursors:
             for cursor in await self._record.new_cursors(of_all=of_all):
                 self._updates.report(cursor)
 
     async def _begin_turn(self, prompt: Sequence[v1.ContentBlock], receipt: KeptPrompt | None = None) -> None:
-        """The user says something. The first text without a command is the title, in a store that the author chose.
+        """Begin a turn. The user's first text that is not a command is the title, in a store that the author chose.
 
-        In version 2, `receipt` has the prompt as it came, and learns that it is kept.
+        In version 2, `receipt` has the prompt as it was sent, and is notified when it is stored.
         """
         if receipt is not None and receipt.interrupted is not None:
             await self._record.begin_again(receipt.interrupted)
@@ -666,12 +670,12 @@ class Session(Generic[StateT]):
             stop()
 
     def _name_of_work(self) -> str:
-        """A name for the next work without a prompt, for the ids of its messages and tool calls."""
+        """Return a name for the next work without a prompt, for the ids of its messages and tool calls."""
         self._works += 1
         return f"w{self._works}-"
 
     async def _forget_turn(self) -> None:
-        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
+        """Forget a refused turn: nothing of it is part of the conversation, and it gives no title."""
         # schema, StopReason: the prompt and what followed it are not in the next prompt.
         await self._record.forget_prompt()
         self._updates.forget_tool_calls()
@@ -679,7 +683,9 @@ class Session(Generic[StateT]):
             await self.set_title(None)
 
     async def _keep_end(self, stop_reason: str, *, is_cancelled: bool) -> None:
-        """Keep that a turn has ended, for later attempts of its prompts; one that its link has ended is interrupted."""
+        """Store that a turn has ended, for later attempts of its prompts; a turn that ended with its connection is
+        interrupted.
+        """
         if self._updates.peer.connection.is_open or (stop_reason and not is_cancelled):
             await self._record.keep_end("cancelled" if is_cancelled else stop_reason or "error")
 
@@ -701,7 +707,7 @@ class Session(Generic[StateT]):
 
 
 def _state_of(state_type: type[Any] | None, record: Record) -> Any:
-    """The author's state of a session: from the store, or new."""
+    """Return the author's state of a session: from the store, or new."""
     if state_type is None:
         return None
     kept = record.state(state_type)

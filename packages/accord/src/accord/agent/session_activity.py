@@ -1,4 +1,4 @@
-"""What a session does: its turns, one at a time, what happens to a second prompt, cancelling, and work beside turns.
+"""A session's activity: its turns, one at a time, what happens to a second prompt, cancelling, and work beside turns.
 
 Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the queue runs in the task of its
 prompt; the others wait. A cancelled turn is answered with `cancelled`, whatever its function returns or raises. If it
@@ -28,16 +28,16 @@ from accord.errors import RequestError
 log = logging.getLogger("accord")
 
 PromptWhileWorking = Literal["queue", "reject", "cancel_first", "steer"]
-"""What becomes of a prompt in a session that works on one.
+"""What happens to a prompt in a session that is working on another.
 
-It waits, is refused, takes the other's place, or is given to the turn that works. Only version 1 can refuse it.
+It waits, is refused, replaces the other, or joins the running turn. Only version 1 can refuse it.
 """
 
 CANCELLED: Final = "cancelled"
 
 
 class QueuedPrompt:
-    """One prompt's place in the line, from its arrival to its answer.
+    """One prompt's place in the queue, from its arrival to its answer.
 
     place = queue.place()
     with place:
@@ -65,7 +65,7 @@ class QueuedPrompt:
 
     def __init__(self, turns: PromptQueue, grace: float, *, is_own: bool = False) -> None:
         self.is_own = is_own
-        """Whether it is no prompt, but work that the agent begins by itself."""
+        """Whether it is not a prompt, but work that the agent begins itself."""
         self.joins: QueuedPrompt | None = None
         """The running turn that has taken this prompt."""
         self.on_taken: Callable[[], Awaitable[Any]] | None = None
@@ -73,14 +73,14 @@ class QueuedPrompt:
         self._joined: list[QueuedPrompt] = []
         """The prompts that this turn has taken."""
         self._finished: asyncio.Future[tuple[str, BaseException | None]] | None = None
-        """How the turn ended that has taken this prompt."""
+        """The result of the turn that has taken this prompt."""
         self.is_cancelled = False
         self.stop_reason = CANCELLED
-        """How the prompt is answered: `cancelled`, unless its work came to another end."""
+        """The stop reason of the prompt's answer: `cancelled`, unless its work ended differently."""
         self._turns = turns
         self._grace = grace
         self._turn_comes: asyncio.Future[None] | None = None
-        """The future for which it waits while it is not the first."""
+        """The future for which it waits until it is the first."""
         self._task: asyncio.Task[Any] | None = None
         """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
@@ -89,11 +89,11 @@ class QueuedPrompt:
         self._at_end: Callable[[BaseException | None], bool] | None = None
 
     def wait(self) -> None:
-        """There are others before it."""
+        """Wait in the queue: other prompts are before it."""
         self._turn_comes = asyncio.get_running_loop().create_future()
 
     def come(self) -> None:
-        """It is this one's turn now."""
+        """Start this prompt's turn."""
         if self._turn_comes is not None and not self._turn_comes.done():
             self._turn_comes.set_result(None)
 
@@ -118,14 +118,14 @@ class QueuedPrompt:
     def at_end(self, do: Callable[[BaseException | None], bool]) -> None:
         """Call this before the next prompt comes, with the error that ended the work, or None.
 
-        Its result says whether that error is dealt with; else it is raised.
+        It returns whether that error is handled; else it is raised.
         """
         self._at_end = do
 
     # Joining a running turn
 
     async def taken(self) -> Any | None:
-        """Take the next prompt that waits; None if there is none. The turn of this place runs."""
+        """Take the next waiting prompt into the running turn of this place; None if there is none."""
         other = self._turns.next_to_join(self)
         if other is None:
             return None
@@ -134,7 +134,7 @@ class QueuedPrompt:
         return await other.join_turn(self)
 
     async def join_turn(self, running: QueuedPrompt) -> Any:
-        """Become part of this turn."""
+        """Join this turn."""
         assert self.on_taken is not None, "this prompt cannot join a turn"
         self.joins = running
         self._finished = asyncio.get_running_loop().create_future()
@@ -149,7 +149,7 @@ class QueuedPrompt:
         return self.on_taken is not None and self.joins is None and not self.is_cancelled
 
     async def ended(self) -> str:
-        """The stop reason of the turn that has taken this prompt; raises what the turn has raised."""
+        """Return the stop reason of the turn that has taken this prompt; raises the turn's error."""
         assert self._finished is not None, "no turn has taken this prompt"
         stop_reason, error = await self._finished
         if error is not None:
@@ -167,7 +167,7 @@ class QueuedPrompt:
             await self._turn_comes
 
     async def comes(self) -> bool:
-        """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
+        """Wait until it is this prompt's turn. Returns False if the prompt was cancelled meanwhile."""
         if self._turn_comes is not None:
             await self._turn_comes
         if self.is_cancelled or self.joins is not None:
@@ -181,7 +181,7 @@ class QueuedPrompt:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Leave the line. An error that cancelling has caused is dropped: it is not the client's concern."""
+        """Leave the queue. An error caused by cancelling is dropped: the client need not know it."""
         self._task = None
         if self._timer is not None:
             self._timer.cancel()
@@ -200,7 +200,7 @@ class QueuedPrompt:
     def _is_dropped(self, error: BaseException) -> bool:
         # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
         if isinstance(error, asyncio.CancelledError):
-            # Also when the agent is ended; what the author has cancelled himself is an error like any other.
+            # Also when the agent is ended; a cancel by the author himself is an error like any other.
             task = asyncio.current_task()
             return self.is_cancelled or (task is not None and task.cancelling() > 0)
         if self.is_cancelled and isinstance(error, Exception):
@@ -217,7 +217,7 @@ class QueuedPrompt:
 
 
 class PromptQueue:
-    """The line of one session's prompts."""
+    """The queue of one session's prompts."""
 
     def __init__(self, prompt_while_working: PromptWhileWorking, grace: float) -> None:
         self._prompt_while_working: PromptWhileWorking = prompt_while_working
@@ -234,7 +234,7 @@ class PromptQueue:
     def cancel(self) -> None:
         """Cancel the running turn and the waiting prompts: all of them came before this.
 
-        Work of the agent's own that has not begun still begins.
+        The agent's own work that has not begun still begins.
         """
         for place in list(self._line):
             if not place.is_own or place.task is not None:
@@ -249,7 +249,7 @@ class PromptQueue:
             await asyncio.shield(self._empty)
 
     def place(self) -> QueuedPrompt:
-        """A place at the end of the line; raises RequestError if a second prompt is refused."""
+        """Return a place at the end of the queue; raises RequestError if a second prompt is refused."""
         if self._line and self._prompt_while_working == "reject":
             raise RequestError.invalid_request(
                 "this session is working on another prompt; wait for its answer, or cancel it"
@@ -263,7 +263,7 @@ class PromptQueue:
         return place
 
     def place_for_own_work(self) -> QueuedPrompt:
-        """A place at the end of the line for work that the agent begins by itself; it is never refused."""
+        """Return a place at the end of the queue for work that the agent begins itself; it is never refused."""
         place = QueuedPrompt(self, self._grace, is_own=True)
         if self._line:
             place.wait()
@@ -272,7 +272,7 @@ class PromptQueue:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None]:
-        """Wait until all that is in the line now has ended, and let what comes later wait for the end of this block.
+        """Wait until everything in the queue now has ended, and make later prompts wait for the end of this block.
 
         Cancelling ends the wait like any other, and never the block.
         """
@@ -288,7 +288,7 @@ class PromptQueue:
         return bool(self._line) and task is not None and self._line[0].task is task
 
     def next_to_join(self, running: QueuedPrompt) -> QueuedPrompt | None:
-        """The prompt that waits the longest and may join this turn, if it runs and prompts steer turns."""
+        """Return the prompt that has waited longest and may join this turn, if it runs and prompts steer turns."""
         if (
             self._prompt_while_working != "steer"
             or not self._line
@@ -299,7 +299,7 @@ class PromptQueue:
         return next((place for place in list(self._line)[1:] if place.can_join), None)
 
     def leave(self, place: QueuedPrompt) -> None:
-        """This prompt is done with; a second time does nothing."""
+        """Remove this prompt from the queue; a second time does nothing."""
         if place not in self._line:
             return
         was_first = self._line[0] is place
@@ -311,14 +311,14 @@ class PromptQueue:
             self._empty = None
 
 
-# `SessionActivity`: what a session does, what runs beside its turns, and telling the client of both.
+# `SessionActivity`: the session's state, what runs beside its turns, and reporting both to the client.
 #
-# A state is a snapshot: it is told when it changes, and repeated when the list of background work changes. In version 1
-# the dialect makes nothing of it, so nothing is told.
+# A state is a snapshot: it is sent when it changes, and repeated when the list of background work changes. In version
+# 1 the dialect drops it, so nothing is sent.
 
 
 class Cancellations:
-    """The single things of one session that the client may cancel now."""
+    """The parts of a session's work that the client may cancel now, one by one."""
 
     def __init__(self) -> None:
         self._offered: dict[tuple[str, str], Callable[[], None]] = {}
@@ -328,7 +328,7 @@ class Cancellations:
         self._offered[kind, id] = cancel
 
     def withdraw(self, kind: str, id: str) -> None:  # noqa: A002
-        """It has ended."""
+        """Note that it has ended."""
         self._offered.pop((kind, id), None)
 
     def cancel(self, kind: str, id: str) -> bool:  # noqa: A002
@@ -347,9 +347,9 @@ class SessionActivity:
         self._updates = updates
         self._activity: Activity = "idle"
         self._background: dict[tuple[str, str], Background] | None = None
-        """The work beside the turns; None until there was some."""
+        """The work beside the turns; None until there is some."""
         self._followers: tuple[Callable[[End | None], None], ...] = ()
-        """Called with each new state, and with the end of the work before if that has ended."""
+        """Called with each new state, and with the end of the previous work if that has ended."""
 
     @property
     def now(self) -> Activity:
@@ -371,24 +371,24 @@ class SessionActivity:
         return stop
 
     def state_in(self, dialect: Dialect, end: End | None = None) -> Any | None:
-        """The update that tells the present state in this dialect; None if it tells no states."""
+        """Return the update for the present state in this dialect; None if it has no states."""
         return dialect.state(self._activity, None if self._background is None else self.background, end)
 
     def rest(self) -> None:
-        """A turn of version 1 has ended, as the answer to its prompt says."""
+        """Note that a turn of version 1 has ended, which the answer to its prompt reports."""
         self._activity = "idle"
         for follow in self._followers:
             follow(None)
 
     def idle(self, end: End) -> None:
-        """Foreground work has ended."""
+        """Note that foreground work has ended."""
         self._activity = "idle"
         self.tell(end)
         self._updates.flush()
 
     @contextmanager
     def waiting_for_user(self) -> Generator[None]:
-        """Foreground work cannot go on without the user while this lasts."""
+        """Mark that foreground work waits for the user while this block lasts."""
         if self._activity != "running":
             yield
             return
@@ -399,12 +399,13 @@ class SessionActivity:
             self._resume()
 
     def _resume(self) -> None:
-        if self._activity == "requires_action":  # it may be idle by now: the work was cancelled and did not end
+        # the session may be idle by now: the work was cancelled and did not end
+        if self._activity == "requires_action":
             self.become("running")
 
     @contextmanager
     def beside_turns(self, work: Background) -> Generator[None]:
-        """List this as background work while this lasts; the client knows of its beginning and its end already."""
+        """List this as background work during this block; the client already knows its beginning and its end."""
         if self._background is None:
             self._background = {}
         running = self._background
@@ -417,13 +418,13 @@ class SessionActivity:
             self.tell()
 
     def tell_cancellable(self, kind: Kind, id: str, *, offered: bool) -> None:  # noqa: A002
-        """Tell the client whether it may cancel this by itself."""
+        """Notify the client whether it may cancel this individually."""
         update = self._updates.dialect.cancellable(kind, id, offered=offered)
         if update is not None:
             self._updates.report(update)
 
     def tell(self, end: End | None = None) -> None:
-        """Tell the client what the session does now."""
+        """Report the session's activity to the client."""
         for follow in self._followers:
             follow(end)
         dialect = self._updates.dialect
@@ -436,24 +437,24 @@ class SessionActivity:
             self._updates.report(self.state_in(dialect, end))
 
     def become(self, activity: Activity) -> None:
-        """Foreground work begins, waits for the user, or goes on."""
+        """Note that foreground work begins, waits for the user, or continues."""
         if self._activity != activity:
             self._activity = activity
             if self._followers or self._updates.dialect.tells_states:
                 self.tell()
 
 
-# A tool call that outlives its turn, or that the client may cancel by itself, needs more than its own updates.
+# A tool call that outlives its turn, or that the client may cancel individually, needs more than its own updates.
 # Background work is listed in every state of the session, from after its announcement until after its last update. A
-# cancellable tool call offers its cancelling to the client, and its block then ends as if it had been left: the code
-# after it goes on, and `tool.is_cancelled` is true.
+# cancellable tool call offers its cancelling to the client, and its block then ends without an error: the code after
+# it continues, and `tool.is_cancelled` is true.
 
 
 TOOL_CALL: Final = "tool_call"
 
 
 class DetachedTool:
-    """A tool call as its session sees it, beside its updates."""
+    """The session's view of a tool call, beside its updates."""
 
     def __init__(
         self, activity: SessionActivity, cancels: Cancellations, *, in_background: bool, cancellable: bool
@@ -479,13 +480,13 @@ class DetachedTool:
             self._open.enter_context(self._activity.beside_turns(Background(TOOL_CALL, tool_call_id)))
 
     def stops(self) -> None:
-        """Its block has ended: it can no longer be cancelled."""
+        """Note that its block has ended: it can no longer be cancelled."""
         if self._cancellable:
             self._cancels.withdraw(TOOL_CALL, self._tool_call_id)
             self._task = None
 
     def ends(self) -> None:
-        """Its last update was sent."""
+        """Note that its last update was sent."""
         if self._cancellable:
             self._activity.tell_cancellable(TOOL_CALL, self._tool_call_id, offered=False)
         self._open.close()
@@ -504,11 +505,11 @@ class DetachedTool:
 
 
 class ToolSurroundings(msgspec.Struct, frozen=True):
-    """What a tool call and its commands need of their turn and their session."""
+    """The parts of the turn and the session that a tool call and its commands need."""
 
     session: SessionClient
     client: RemoteClient
-    """The client, for what the tool call asks the user and for its commands."""
+    """The client, for the tool call's questions and commands."""
     requester: Requester
     """Sends requests that end with the turn."""
     permissions: PermissionMemory
@@ -520,4 +521,4 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Sends updates also when the turn is over."""
     cancels: Cancellations
     detached: DetachedTool | None = None
-    """The tool call, if it is one that goes on without its turn; None for most."""
+    """Set if the tool call may continue without its turn; None for most."""

@@ -1,8 +1,9 @@
-"""What a session offers its user: slash commands, config options, modes and models.
+"""The choices that a session offers: slash commands, config options, modes and models.
 
 Only the config options hold values. The modes of the protocol's older pages are a view of the first option of category
-`mode`, so the two cannot differ: the client is told of both whenever one changes. In the same way `models` are a view
-of the first option of category `model`, for clients from before config options; the protocol has no update for them.
+`mode`, so the two cannot differ: the client is notified of both whenever one changes. In the same way `models` are a
+view of the first option of category `model`, for clients from before config options; the protocol has no update for
+them.
 """
 
 # pyright: reportPrivateUsage=false
@@ -48,7 +49,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
 
 
 class Commands:
-    """A session's commands; changing them tells the client."""
+    """A session's commands; changes are sent to the client."""
 
     def __init__(self, updates: SessionUpdates, commands: Iterable[SlashCommand]) -> None:
         self._updates = updates
@@ -70,13 +71,13 @@ class Commands:
         hint: str | None = None,
         meta: dict[str, Json] | None = None,
     ) -> None:
-        """Offer this command in this session too; the client is told."""
+        """Offer this command in this session too, and notify the client."""
         check_meta("commands.offer(meta=...)", meta)
         self._commands[name] = SlashCommand(name, description, function, hint, meta)
         await self._tell()
 
     async def remove(self, name: str) -> None:
-        """Stop offering this command in this session; the client is told."""
+        """Stop offering this command in this session, and notify the client."""
         del self._commands[name]
         await self._tell()
 
@@ -95,7 +96,7 @@ class Commands:
 
 
 def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.AvailableCommandsUpdate:
-    """The update that tells the client these commands, and the skills: as commands where it shows no skills."""
+    """Return the update with these commands, and the skills: as commands if the client shows no skills."""
     told: list[Any] = [
         msgspec.structs.replace(updates.Command.of(it.name, it.description, it.hint), meta=it.meta) for it in commands
     ]
@@ -108,8 +109,8 @@ def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.
 
 
 def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[SlashCommand, str] | None:
-    """The command that a prompt begins with, and the text after its name; None for other prompts."""
-    # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
+    """Return the command that a prompt begins with, and the text after its name; None for other prompts."""
+    # slash-commands, Running commands: the prefix is recognized, other content may follow it.
     text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
     if not text.startswith("/"):
         return None
@@ -200,7 +201,7 @@ class Switch(msgspec.Struct, frozen=True):
 
 
 def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str, str | bool]:
-    """What a client wants chosen when it opens a session; raises RequestError for an option that is given twice."""
+    """Return the config values in a request that opens a session; raises RequestError for a repeated option."""
     values: dict[str, str | bool] = {}
     for position, option in enumerate(options):
         if option.config_id in values:
@@ -210,7 +211,7 @@ def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str
     return values
 
 
-# What authors hold
+# The author's view
 
 
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
@@ -219,13 +220,13 @@ Value: TypeAlias = updates.SessionConfigSelectOption | str | tuple[str, str] | t
 """A value to choose: its id, or its id and name, or its id, name and description."""
 
 Values: TypeAlias = Sequence[Value] | Mapping[str, Sequence[Value]]
-"""Values to choose from; by heading, if there are many."""
+"""The values to choose from; by heading, if there are many."""
 
 
 class Config:
     """A session's config options: `session.config["model"]`.
 
-    A change is sent to the client, except where the answer to a request of the client will contain it.
+    A change is sent to the client, unless the answer to a request of the client will contain it.
     """
 
     def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
@@ -270,9 +271,9 @@ class Config:
         category: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Offer a choice of several values, or without `values` an option to turn on and off.
+        """Offer a choice of several values, or without `values` an option to switch on and off.
 
-        The first value is chosen, or off, unless `value` says otherwise. A client that does not support boolean options
+        The first value is chosen, or off, unless `value` names another. A client that does not support boolean options
         does not see those, and their values stay as they are.
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
@@ -331,14 +332,14 @@ class Config:
         return {option_id: option.value for option_id, option in self._offered.items()}
 
     def _value_of(self, option_id: str) -> str | bool | None:
-        """The value of this option; None if it is not offered."""
+        """Return the value of this option; None if it is not offered."""
         option = self._offered.get(option_id)
         return None if option is None else option.value
 
     # Changing
 
     async def set(self, option_id: str, value: str | bool) -> None:
-        """Choose this value for the agent; the client is told."""
+        """Choose this value for the agent, and notify the client."""
         async with self._telling():
             self._choose(option_id, value)
 
@@ -365,9 +366,9 @@ class Config:
                 self._offered[option_id] = self._offered[option_id].chosen(value)
 
     async def _begin_with(self, values: Mapping[str, str | bool]) -> None:
-        """Choose what the client wants when it opens the session."""
+        """Choose the client's values for a session that it opens."""
         for option_id, value in values.items():
-            # schema, InitialSessionConfigOption: what is not offered is ignored, not refused.
+            # schema, InitialSessionConfigOption: options that are not offered are ignored, not refused.
             with suppress(RequestError):
                 await self._set_by_client(option_id, value)
         if values:
@@ -388,7 +389,7 @@ class Config:
         return [option.option() for option in self._offered.values() if self._is_shown(option)]
 
     def _of_category(self, category: str) -> Select | None:
-        """The first option of this category that has several values, if there is one."""
+        """Return the first option of this category that has several values, if there is one."""
         return next((it for it in self._offered.values() if isinstance(it, Select) and it.category == category), None)
 
     def _option_with(self, category: str, value: str) -> Select:
@@ -422,7 +423,7 @@ class Config:
 
     @asynccontextmanager
     async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
-        """Tell the client at the end what changed inside the block, unless an answer will tell it."""
+        """Send the changes that the block made at its end, unless an answer will contain them."""
         before, mode = dict(self._offered), self._of_category(MODE)
         self._quiet += 1
         try:
@@ -440,7 +441,7 @@ class Config:
 
 
 class Choice:
-    """The first config option of one category, which older clients know by a name of its own."""
+    """The first config option of one category, which older clients know under another name."""
 
     _category = ""
     _name = ""
@@ -451,7 +452,7 @@ class Choice:
     async def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
         """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
 
-        `name` is what clients show above them.
+        `name` is the label that clients show.
         """
         category = self._category
         await self._config.offer(category, name or self._name, values, value=current, category=category)
@@ -463,7 +464,7 @@ class Choice:
         return None if option is None else option.value
 
     async def set(self, value_id: str) -> None:
-        """Choose this value for the agent; the client is told."""
+        """Choose this value for the agent, and notify the client."""
         await self._config.set(self._config._option_with(self._category, value_id).id, value_id)
 
 

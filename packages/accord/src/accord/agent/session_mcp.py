@@ -1,4 +1,4 @@
-"""`session.mcp`: the MCP servers that the client gave to a session, with their tools as tool calls that it sees."""
+"""`session.mcp`: the MCP servers that the client gave to a session, with their tools as visible tool calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MakesTools(Protocol):
 
 
 class SessionServers(McpServers):
-    """What a session's MCP servers offer, and ways to use it.
+    """The tools of a session's MCP servers, and ways to call them.
 
     >>> async def work(turn):
     ...     for tool in await turn.session.mcp.tools():
@@ -35,7 +35,7 @@ class SessionServers(McpServers):
     ...     result = await turn.session.mcp.call(turn, "weather/forecast", {"city": "Ulm"}, ask=True)
     ...     await turn.say(result.text)
 
-    The user is told of a server that is not there.
+    The user is notified of a server that cannot be reached.
     """
 
     def __init__(
@@ -61,7 +61,8 @@ class SessionServers(McpServers):
     ) -> McpResult:
         """Call a tool, as a tool call that the client sees; with `ask` only if the user allows it.
 
-        A tool that fails says so in its result. McpServerError if there is no such tool, or its server is not there.
+        A tool that fails reports it in its result. Raises McpServerError if the tool does not exist, or its server
+        cannot be reached.
         """
         found = await self.tool(tool) if isinstance(tool, str) else tool
         async with turn.tool(found.title, kind=found.kind, name=found.qualified_name, raw_input=arguments) as reported:
@@ -84,7 +85,7 @@ class SessionServers(McpServers):
             return result
 
     async def tell_failures(self) -> None:
-        """Tell the user now what could not be told when it happened."""
+        """Notify the user now of earlier failures that could not be reported."""
         while self._untold:
             await self._tell(self._untold.pop(0))
 
@@ -96,7 +97,7 @@ class SessionServers(McpServers):
             self._untold.append(failure)
 
     async def _tell(self, failure: McpServerError) -> None:
-        """As a notice; for a client that shows none, as a tool call that has failed."""
+        """Notify the user by a notice, or by a failed tool call if the client shows no notices."""
         if self._updates.client_shows("session.notices"):
             await self._updates.send(
                 updates.Notice("warning", f"MCP server {failure.server} is missing", failure.problem)

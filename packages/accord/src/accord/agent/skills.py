@@ -1,4 +1,4 @@
-"""Skills of an agent: folders with a file SKILL.md, which says what the agent shall do for a kind of task.
+"""Skills of an agent: folders with a file SKILL.md, which has instructions for one kind of task.
 
     skills/
       release/SKILL.md        ---
@@ -8,11 +8,11 @@
                               1. Run the tests ...
 
 The file begins with its name and a description, by which the user or the model chooses; the text below is read only
-when the skill is used. `Agent(skills=...)` names folders that hold such folders, or a function that names those of a
-session. The user sees a command `/release`; a client of version 2 that shows skills gets them as such.
+when the skill is used. `Agent(skills=...)` names folders of such folders, or a function that returns those of a
+session. The user sees a command `/release`; a client of version 2 that shows skills gets them as skills.
 
-A folder of a project is a stranger's. One that lies in the session's folders is read through them, as every file of
-a project: no link leads out, nothing but ordinary files is read, and so many bytes at most.
+A project's folder is not trusted. One in the session's folders is read through them, like every file of a project: no
+link leads out, only ordinary files are read, and only up to a limit of bytes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 FILE = "SKILL.md"
 MOST_SKILLS = 100
-"""Skills of one folder."""
+"""The most skills of one folder."""
 MOST_ENTRIES = 1_000
-"""Entries of a folder that are looked at."""
+"""The most entries of a folder that are examined."""
 LONGEST_HEAD = 16 * 1024
-"""Bytes in which the name and the description must stand."""
+"""Bytes within which the name and the description must be."""
 LARGEST = 256 * 1024
 """Bytes of a SKILL.md."""
 LONGEST_DESCRIPTION = 1_024
@@ -52,7 +52,7 @@ _MEMBER = re.compile(r"(name|description):(?:\s+(.*))?")
 
 
 class AgentSkill:
-    """A skill that a session offers, by the front matter of its SKILL.md.
+    """A skill that a session offers, from the front matter of its SKILL.md.
 
     >>> async def answer(turn):
     ...     for skill in turn.skills:
@@ -72,13 +72,15 @@ class AgentSkill:
         return f"AgentSkill({self.name!r}, {str(self.path)!r})"
 
     def read(self) -> str:
-        """The text below the front matter, as it is now; OSError or ValueError if it cannot be read any more."""
+        """Read the text below the front matter; raises OSError or ValueError if it can no longer be read."""
         text = self._project.read(self.path / FILE, LARGEST).decode("utf-8", "replace")
         return _split(text)[1].strip()
 
 
 def check_skills(folders: SkillFolders | None) -> SkillFolders | None:
-    """The value of `Agent(skills=...)`, its folders absolute; TypeError or ValueError for what is none."""
+    """Return the value of `Agent(skills=...)` with absolute folders; raises TypeError or ValueError for an invalid
+    one.
+    """
     if folders is None or callable(folders):
         return folders
     given = [folders] if isinstance(folders, str | Path) else folders
@@ -103,7 +105,7 @@ def skills_of(session: ServedSession, folders: SkillFolders) -> list[AgentSkill]
 
 
 def _in_folder(folder: Path, project: Project) -> Iterator[AgentSkill]:
-    """The skills of one folder, in the order of their names; none if it cannot be read."""
+    """Return the skills of one folder, sorted by name; none if it cannot be read."""
     names: list[str] = []
     with suppress(OSError, ValueError), ExitStack() as held:
         place, fd = held.enter_context(project.enter(folder))
@@ -127,7 +129,7 @@ def _skill(folder: Path, project: Project) -> AgentSkill | None:
 
 
 def _split(text: str) -> tuple[dict[str, str], str]:
-    """The name and description of the front matter, and the text below it.
+    """Return the name and description of the front matter, and the text below it.
 
     >>> _split("---\\nname: pdf\\ndescription: >\\n  Reads\\n  files\\n---\\nUse it.")
     ({'name': 'pdf', 'description': 'Reads files'}, 'Use it.')
@@ -149,7 +151,7 @@ def _split(text: str) -> tuple[dict[str, str], str]:
 
 
 def _scalar(parts: Sequence[str]) -> str:
-    """A text of YAML: plain, in quotes, or on lines of its own."""
+    """Return a YAML text: plain, in quotes, or on lines of its own."""
     if re.fullmatch(r"[>|][+-]?\d?", parts[0].strip()):
         return " ".join(parts[1:]).strip()
     text = " ".join(parts).strip()

@@ -1,15 +1,15 @@
-"""`Subagent`: a subagent at work.
+"""`Subagent`: a running subagent.
 
-A subagent is a turn in a session of its own, which the client may read and, if the author allows it, cancel. What the
-author's code does with it (`say`, `tool`, `ask`, ...) is what it does with a turn; only the way out is another:
+A subagent is a turn in its own session, which the client may read and, if the author allows it, cancel. The author's
+code uses it like a turn (`say`, `tool`, `ask`, ...); only the route of its updates differs:
 
     client with subagents      `OwnSession`     updates and questions go out under the subagent's id, and the session
                                                 that started it tells how the subagent stands
     any other client           `OneToolCall`    a tool call that grows by what the subagent says; its own tool calls and
                                                 questions are those of the session that started it
 
-Updates of a subagent are kept in the record of its session (`replay_tree`). A subagent ends with its block, and
-updates and questions end with the turn that it works in. Only the word that it has ended may still be sent then.
+Updates of a subagent are stored in the record of its session (`replay_tree`). A subagent ends with its block, and
+updates and questions end with the turn that it works in. After that, only the report of its end may be sent.
 """
 
 # pyright: reportPrivateUsage=false
@@ -69,12 +69,12 @@ class Introduction(msgspec.Struct, frozen=True):
 
 
 class WayOut(Protocol):
-    """How a subagent is shown to the client."""
+    """The way a subagent is shown to the client."""
 
     link: SessionClient
-    """What its requests to the client need."""
+    """The context of its requests to the client."""
     updates: SessionUpdates
-    """Where what outlasts the turn is sent: the end of the subagents that this one has started."""
+    """Sends the updates that outlast the turn: the end of the subagents that this one has started."""
 
     async def begin(self, introduction: Introduction) -> None: ...
     async def send(self, update: SentUpdate) -> None: ...
@@ -85,7 +85,7 @@ class WayOut(Protocol):
 
 
 class OwnSession:
-    """A subagent with a session of its own, for clients that show subagents."""
+    """A subagent with its own session, for clients that show subagents."""
 
     def __init__(self, parent: Turn, subagent: updates.SessionId) -> None:
         session = parent.session
@@ -99,7 +99,7 @@ class OwnSession:
         self._id = subagent
 
     async def begin(self, introduction: Introduction) -> None:
-        # The announcement comes before anything that names the subagent.
+        # The announcement comes before any update that names the subagent.
         await self._parent._send(introduction.update(self._id))
         self._report("running")
         if introduction.prompt:
@@ -116,13 +116,13 @@ class OwnSession:
         self._report("running" if state is RUNNING else "requires_action")
 
     def _report(self, activity: Activity, end: End | None = None) -> None:
-        """In version 2 a subagent tells its state itself as well; the dialect of version 1 makes nothing of it."""
+        """In version 2 a subagent also reports its state itself; the dialect of version 1 drops it."""
         update = self.updates.dialect.state(activity, None, end)
         if update is not None:
             self.updates.report(update)
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
-        """Show a message between the two sessions, in both: each side has an id of its own for it."""
+        """Show a message between the two sessions in both, each with its own id for it."""
         outer, inner = (updates.MessageId(self._parent._new_id("x")) for _ in range(2))
         parent = self._parent._link.session_id
         blocks = list(content)
@@ -214,16 +214,16 @@ class SubagentRequests(TurnRequests):
         finally:
             self._open_questions -= 1
             if self._open_questions == 0:
-                with suppress(RuntimeError):  # the turn is over, and the end of the subagent is told anyway
+                with suppress(RuntimeError):  # the turn is over, and the end of the subagent is reported anyway
                     await self._way_out.stand(RUNNING)
 
 
 class Subagent(Turn[StateT]):
-    """A subagent at work; `turn.subagent(...)` makes it.
+    """A running subagent; `turn.subagent(...)` makes it.
 
-    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
-    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
-    goes on to the code around the block.
+    It is a turn: whatever works on a `Turn` works on a `Subagent`. Its text, tool calls and questions belong to its own
+    session, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
+    propagates to the code around the block.
     """
 
     def __init__(self, parent: Turn[StateT], introduction: Introduction) -> None:
@@ -259,11 +259,11 @@ class Subagent(Turn[StateT]):
 
     @property
     def was_cancelled(self) -> bool:
-        """Whether the user has cancelled it alone; the code after its block can tell by this."""
+        """Whether the user has cancelled this subagent alone, for the code after its block."""
         return self._is_stopped
 
     async def retitle(self, title: str) -> None:
-        """Say better what it does."""
+        """Describe more precisely what it does."""
         check_text("subagent.retitle()", title)
         self.title = title
         await self._way_out.retitle(title)
@@ -273,7 +273,7 @@ class Subagent(Turn[StateT]):
         await self._message("subagent.instruct()", content, to_subagent=True)
 
     async def report(self, content: str | v1.ContentBlock) -> None:
-        """Show a message to the session that started it: what it has found."""
+        """Show a message to the session that started it: its findings."""
         await self._message("subagent.report()", content, to_subagent=False)
 
     async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
@@ -283,7 +283,7 @@ class Subagent(Turn[StateT]):
         await self._way_out.message([block], to_subagent=to_subagent)
 
     def _new_id(self, kind: str) -> str:
-        """An id that nothing else in the session has: without subagents, it is an id of the session that started it."""
+        """Return a unique id in the session: without subagents, it is an id of the session that started it."""
         return self._parent._new_id(kind)
 
     # Its beginning and its end
@@ -300,7 +300,7 @@ class Subagent(Turn[StateT]):
         return self
 
     def _stop(self) -> None:
-        """Cancel it, because the user wants that: its block ends, and the code after the block goes on."""
+        """Cancel it for the user: its block ends, and the code after the block continues."""
         if self._task is not None and not self._is_stopped:
             self._is_stopped = True
             self._task.cancel()
@@ -323,7 +323,7 @@ class Subagent(Turn[StateT]):
         raise raised from None
 
     def _was_stopped(self, error: BaseException | None) -> bool:
-        """Whether this error is the cancellation that `_stop` has made. The task may have been cancelled twice."""
+        """Whether `_stop` caused this cancellation. The task may have been cancelled twice."""
         if not self._is_stopped or self._task is None:
             return False
         others = self._task.uncancel() > self._cancelling
@@ -340,12 +340,12 @@ class Subagent(Turn[StateT]):
         self._end()
         if self in self._parent._inner:
             self._parent._inner.remove(self)
-        with suppress(ConnectionClosed, StoreError, RuntimeError):  # the error of the block says more
+        with suppress(ConnectionClosed, StoreError, RuntimeError):  # the error of the block is more informative
             await self._way_out.end(state)
 
 
 class SubagentRecord(Record):
-    """A subagent's place in the record of the session that it belongs to."""
+    """A subagent's part of the record of its session."""
 
     def __init__(self, parent: Record, subagent: updates.SessionId) -> None:
         super().__init__(parent._store, parent._stored, parent.version)
@@ -354,7 +354,7 @@ class SubagentRecord(Record):
         self._subagent = subagent
 
     async def keep(self, update: Update) -> bytes:
-        """Keep this update; the frame that tells the client of it."""
+        """Store this update; returns the frame for the client."""
         encoded = encoded_update(update)
         tag = self._apart.get(update.__class__)
         if tag is None or tag == "session_info_update":
@@ -362,7 +362,7 @@ class SubagentRecord(Record):
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
-        """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
+        """`keep`, where the store can do that without waiting; else None, and nothing is stored."""
         append = self._parent._append
         if append is None or update.__class__ in self._apart:
             return None

@@ -3,13 +3,12 @@
     async with turn.tool("Run the tests", kind="execute") as tool:
         await tool.text("all green")
 
-It is announced as `pending`, and `in_progress` as soon as its block waits for something without having asked for
-permission, or has got it. It is `completed` when the block ends, and `failed` when the block raises or the user
-refuses.
+It is announced as `pending`, and becomes `in_progress` as soon as its block waits for something, unless it has asked
+for permission and has no answer yet. It is `completed` when the block ends, and `failed` when the block raises or the
+user refuses.
 
-The wire replaces a tool call's content, so each update holds all of it. What changes is gathered and sent now and then,
-and the more there is the less often: all updates together are never larger than a small multiple of what the tool
-produced at last.
+The wire replaces a tool call's content, so each update holds all of it. Changes are collected and sent at intervals,
+which grow with the content: all updates together are never larger than a small multiple of the final content.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ PAUSE = 0.1
 
 
 class TerminalText:
-    """What a terminal shows, as content of a tool call; `on_growth` is called with how much longer it has become."""
+    """A terminal's output, as content of a tool call; `on_growth` is called with the length of each addition."""
 
     def __init__(
         self, session: SessionClient, terminal_id: updates.TerminalId, on_growth: Callable[[int], None]
@@ -67,11 +66,11 @@ class TerminalText:
 
     @property
     def content(self) -> updates.Content:
-        """The output so far, in a block that Markdown leaves as it is."""
+        """The output so far, in a block that Markdown does not interpret."""
         return updates.Content.of(fenced(self._output))
 
     async def begin(self) -> None:
-        """Read the output now, and again while the command runs; raises what the request raises."""
+        """Read the output now, and again while the command runs; raises the request's error."""
         if not await self._read():
             self._following = self._session.errands.start(self._follow(), "accord terminal output")
 
@@ -104,7 +103,7 @@ FREE = 64 * 1024
 """Characters of content that may be sent before it matters how often."""
 
 FACTOR = 3
-"""How many times what it produced may be sent, all in all, once that is used up."""
+"""How many times its content may be sent in total, once that is used up."""
 
 KINDS = words_of(updates.ToolKind)
 
@@ -136,7 +135,7 @@ class Tool(Elicits):
         self.kind: updates.ToolKind | None = kind
         """The kind of work, such as `edit` or `execute`."""
         self.status: updates.ToolCallStatus = "pending"
-        """How it stands for the client."""
+        """Its status for the client."""
         self._client = surroundings.client
         self._session = surroundings.session
         self._scope = {"session_id": self._session.session_id, "tool_call_id": tool_call_id}
@@ -154,11 +153,11 @@ class Tool(Elicits):
         self._stale = False
         """Whether the client has older content than is here."""
         self._size = 0
-        """About how large its content is now."""
+        """The approximate size of its content."""
         self._produced = 0
-        """How much content it has had in all, also what was taken back."""
+        """The size of all content it has had, including removed content."""
         self._sent = 0
-        """How much of it was sent, all updates together."""
+        """How much of it was sent, in all updates together."""
         self._sent_at = -INTERVAL
         self._timer: asyncio.Handle | None = None
         self._has_begun = False
@@ -176,7 +175,7 @@ class Tool(Elicits):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` lets it do."""
+        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` allows."""
         return self._detached is not None and self._detached.is_cancelled
 
     def _how_to_enter(self) -> str:
@@ -185,13 +184,13 @@ class Tool(Elicits):
     # What it produces
 
     async def text(self, text: str) -> None:
-        """More text of its output."""
+        """Append text to its output."""
         check_text("tool.text()", text)
         self._text.append(text)
         self._grown(len(text))
 
     async def content(self, *content: str | updates.ContentBlock | updates.ToolCallContent) -> None:
-        """More content: text, an image, a diff and so on."""
+        """Append content: text, an image, a diff and so on."""
         for it in content:
             if isinstance(it, updates.Terminal):
                 await self.terminal(it.terminal_id)
@@ -202,7 +201,9 @@ class Tool(Elicits):
                 self._add(updates.Content(content_block("tool.content()", it)))
 
     async def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
-        """A file's change, by its whole text before (None for a new file) and after (None for a deleted file)."""
+        """Show a change of a file, given its whole text before (None for a new file) and after (None for a deleted
+        file).
+        """
         for name, text in (("old", old), ("new", new)):
             if text is not None:
                 check_text(f"tool.diff({name})", text)
@@ -233,7 +234,7 @@ class Tool(Elicits):
         ...         async with tool.command(["make", "test"]) as command:
         ...             result = await command.wait(timeout=600)
 
-        `command` is a program and its arguments. It runs at the client where that lends terminals, else on the agent's
+        `command` is a program and its arguments. It runs at the client if that lends terminals, else on the agent's
         machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment.
         """
         from accord.agent.workspace import ToolCommand  # loads what runs commands here
@@ -282,13 +283,13 @@ class Tool(Elicits):
         self._change(raw_output=value)
 
     async def set_meta(self, meta: dict[str, Json]) -> None:
-        """Change its `_meta`: each name that is given, and no other."""
+        """Change its `_meta`: the given names, and no others."""
         check_meta("tool.set_meta()", meta)
         self._meta = {**(self._meta or {}), **meta}
         self._change(meta=self._meta)
 
     async def retitle(self, title: str) -> None:
-        """Say better what it does."""
+        """Describe more precisely what it does."""
         check_text("tool.retitle()", title)
         self.title = title
         self._change(title=title)
@@ -299,8 +300,8 @@ class Tool(Elicits):
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
-        `about` in the title's place, and not asked for again. `meta` is the request's `_meta`; that of the answer is
-        in the decision.
+        for `about` instead of the title, and the user is not asked again. `meta` is the request's `_meta`; that of the
+        answer is in the decision.
         """
         check_meta("tool.ask(meta=...)", meta)
         self._unsent.pop("status", None)
@@ -314,15 +315,15 @@ class Tool(Elicits):
         return decision
 
     async def start(self) -> None:
-        """It runs; only needed after `pause`, and where it should be said before the block waits for anything."""
+        """Mark it as running; only needed after `pause`, or to report it before the block waits for anything."""
         await self._become("in_progress")
 
     async def pause(self) -> None:
-        """It stands still until `start` is called; version 1 has no word for that, and says `in_progress`."""
+        """Mark it as paused until `start` is called; version 1 has no such status, and shows `in_progress`."""
         await self._become("paused")
 
     async def fail(self, reason: str | None = None) -> None:
-        """It did not work."""
+        """Mark it as failed."""
         if reason is not None:
             await self.text(reason)
         await self._become("failed")
@@ -392,7 +393,7 @@ class Tool(Elicits):
         return self._sent + self._size <= FREE + FACTOR * self._produced
 
     def _require_block(self) -> None:
-        """Raise RuntimeError before the block is entered: the client does not know the tool call yet."""
+        """Raise RuntimeError unless the block was entered: the client does not know the tool call yet."""
         if not self._has_begun:
             self._is_misused = True
             raise RuntimeError(f"this tool call has not begun; {self._how_to_enter()}")
@@ -415,7 +416,7 @@ class Tool(Elicits):
             await self._flush()
 
     async def _flush(self, *, everything: bool = False) -> None:
-        """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
+        """Send unsent changes; content only if it is worth it, unless `everything` is requested."""
         self._require_block()
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
@@ -465,7 +466,7 @@ class Tool(Elicits):
 
 
 def _size(content: updates.ToolCallContent) -> int:
-    """About how much room it takes on the wire."""
+    """Return its approximate size on the wire."""
     if isinstance(content, updates.TextDiff):
         return len(content.new_text) + len(content.old_text or "")
     block = content.content if isinstance(content, updates.Content) else None

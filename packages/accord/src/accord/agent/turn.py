@@ -1,4 +1,4 @@
-"""What an author's function holds while it works on one prompt."""
+"""The `Turn`: an author's function holds it while it works on one prompt."""
 
 # pyright: reportPrivateUsage=false
 
@@ -40,13 +40,13 @@ ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
 
 class TurnRequests:
-    """The requests of one turn, which end with it. It is the `Requester` of what the author's function holds."""
+    """The requests of one turn, which end with it. It is the `Requester` of the objects that the turn hands out."""
 
     __slots__ = ("_link", "_place", "_questions", "_session", "asking", "beside")
 
     def __init__(self, session: Session, place: QueuedPrompt, link: SessionClient) -> None:
         self.beside = 0
-        """How many tasks work beside the author's function."""
+        """How many tasks run beside the author's function."""
         self._session = session
         self._place = place
         self._link = link
@@ -102,7 +102,7 @@ class TurnRequests:
 
 
 def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
+    """Return an author's exception without the groups around it; an answer that the author chose takes precedence."""
     raised = list(_each(group))
     chosen = next((error for error in raised if isinstance(error, RequestError)), None)
     if chosen is not None:
@@ -130,7 +130,7 @@ class SentMessage:
     ...     message = await turn.message("Searching ...")
     ...     await message.replace("Found 3 places.")
 
-    Version 1 has no word for that: there, what replaces it is a message of its own.
+    Version 1 cannot replace messages: there, the replacement is a message of its own.
     """
 
     def __init__(self, send: Callable[[Any], Awaitable[None]], dialect: Dialect, new_id: Callable[[], str]) -> None:
@@ -142,7 +142,7 @@ class SentMessage:
         """The message's id; with version 1, that of the latest message."""
 
     async def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
-        """Say this in its place; `meta` is the message's `_meta`."""
+        """Replace the message; `meta` is the message's `_meta`."""
         blocks = message_blocks("message.replace()", content)
         if self._was_sent and not self._dialect.replaces_messages:
             self.id = updates.MessageId(self._new_id())
@@ -151,7 +151,7 @@ class SentMessage:
         await self._put(blocks, meta)
 
     async def clear(self) -> bool:
-        """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
+        """Remove the message. Returns False, and sends nothing, in version 1, where it stays."""
         if self._dialect.replaces_messages:
             await self._put(())
         return self._dialect.replaces_messages
@@ -162,7 +162,7 @@ class SentMessage:
 
 
 def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[v1.ContentBlock]:
-    """What a message says; raises ValueError for a message that says nothing."""
+    """Return the blocks of a message; raises ValueError for an empty message."""
     if not content:
         raise ValueError(f"{call} needs text or a content block; clear() takes a message back")
     return [content_block(call, it) for it in content]
@@ -189,10 +189,10 @@ if TYPE_CHECKING:
 
 
 class AddedPrompt(msgspec.Struct, frozen=True):
-    """A prompt that came while a turn was running, and that the turn has taken."""
+    """A prompt that arrived during a turn and was added to it."""
 
     prompt: Sequence[v1.ContentBlock]
-    """The prompt as it came: blocks of text, links, images and so on."""
+    """The prompt as it was sent: blocks of text, links, images and so on."""
     meta: dict[str, Json]
     """The `_meta` of the prompt."""
 
@@ -203,7 +203,7 @@ class AddedPrompt(msgspec.Struct, frozen=True):
 
 
 class Turn(Elicits, Generic[StateT]):
-    """One prompt being worked on.
+    """One prompt and the work on it.
 
     >>> async def reply(turn: Turn) -> None:
     ...     await turn.say(f"You said: {turn.text}")
@@ -227,31 +227,31 @@ class Turn(Elicits, Generic[StateT]):
         self.session: Session[StateT] = session
         """The session, which outlasts the turn."""
         self.prompt: list[v1.ContentBlock] = request.prompt
-        """The prompt as it came: blocks of text, links, images and so on."""
+        """The prompt as it was sent: blocks of text, links, images and so on."""
         self.command: str | None = None
-        """The slash command that the prompt calls, if it calls one that there is."""
+        """The slash command that the prompt calls, if it calls one that exists."""
         self.arguments = ""
         """The text after the command's name."""
         self.meta: dict[str, Json] = request.meta or {}
         """The `_meta` of the prompt."""
         self.answer_meta: dict[str, Json] = {}
-        """What the answer's `_meta` will hold."""
+        """The `_meta` of the answer."""
         self.context = context
         """The context of the request on the low level: the peer and the request's id."""
         self._link = link = link or session._link
         """The session and the peer for requests to the client."""
         self._requests = requests or TurnRequests(session, place, link)
         self.client: RemoteClient = RemoteClient(link, self._requests)
-        """What the client lends: files and terminals."""
+        """The services that the client lends: files and terminals."""
         self._client = self.client
         self._scope = {"session_id": link.session_id}
         self._place = place
         self._name = name
-        """What tells the ids of this work from those of others that belong to the same prompt."""
+        """Distinguishes the ids of this work from those of other work for the same prompt."""
         self._made = 0
         """How many ids were made."""
         self._updates = updates = updates or session._updates
-        """What the session tells its client, in the turn and after it."""
+        """Sends the session's updates, in the turn and after it."""
         self._send: Callable[[Any], Coroutine[Any, Any, None]] = updates.send
         """Sends an update; an error once the turn is over."""
         self._dialect = updates.dialect
@@ -260,11 +260,11 @@ class Turn(Elicits, Generic[StateT]):
         self._inner: list[Turn] = []
         """The subagents of the turn that are at work; they end with it."""
         self._tasks = asyncio.TaskGroup()
-        """What runs beside the author's function."""
+        """The tasks beside the author's function."""
         self._spent: Usage | None = None
         """The tokens that the answer reports."""
         self._endpoints: Current = {}
-        """Where the models of each provider are, as it was when the turn began."""
+        """The endpoints of the providers, as they were when the turn began."""
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
@@ -283,14 +283,16 @@ class Turn(Elicits, Generic[StateT]):
 
     @property
     def files(self) -> TurnFiles:
-        """The session's files: the client's where it lends them, else those of this machine inside its folders."""
+        """The session's files: the client's if it lends them, else those of this machine inside its folders."""
         from accord.agent.workspace import TurnFiles  # loads what reads and writes files here
 
         return TurnFiles(self.session, self.session._record, self.client, self._link.client.check_local)
 
     @property
     def skills(self) -> Sequence[AgentSkill]:
-        """The skills that the prompt names, by `/name` at its beginning or by blocks; `read` gives their text."""
+        """Return the skills that the prompt names, by `/name` at its beginning or by blocks; `read` returns their
+        text.
+        """
         if not self.session.skills:
             return ()
         from accord.agent.skills import named_skills
@@ -304,7 +306,7 @@ class Turn(Elicits, Generic[StateT]):
         ...     async for more in turn.prompts():
         ...         await turn.say(f"You add: {more.text}")
 
-        It takes them one by one, and ends when none waits: call it again between two steps of the work. A prompt that
+        It yields them one by one, and ends when none waits: call it again between two steps of the work. A prompt that
         the turn does not take becomes a turn of its own.
         """
         while (added := await self._place.taken()) is not None:
@@ -315,9 +317,9 @@ class Turn(Elicits, Generic[StateT]):
 
     # Without the star that other methods have before `meta`: it would make each call 3 % dearer.
     def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> Coroutine[Any, Any, None]:
-        """Say something to the user: text, in Markdown, or any other content.
+        """Send text, in Markdown, or any other content to the user.
 
-        What is said with nothing between is one message. `meta` is the `_meta` of this part of it.
+        Consecutive calls with nothing between them form one message. `meta` is the `_meta` of this part of it.
         """
         dialect = self._dialect
         block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
@@ -330,7 +332,7 @@ class Turn(Elicits, Generic[StateT]):
         return send(_with_meta("turn.say(meta=...)", dialect.agent_chunk, block, self._message_id, meta))
 
     async def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
-        """Say this as a separate message, with this `_meta`; what is returned replaces it or takes it back.
+        """Send a separate message, with this `_meta`; the result replaces or removes it.
 
         >>> async def work(turn):
         ...     message = await turn.message("Searching ...")
@@ -354,7 +356,7 @@ class Turn(Elicits, Generic[StateT]):
             await self._send(_with_meta("turn.think(meta=...)", dialect.thought_chunk, block, self._message_id, meta))
 
     async def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
-        """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
+        """Say a model's answer as it streams, and return the whole answer, with its tool calls.
 
         >>> async def ask(turn, stream):
         ...     answer = await turn.stream_answer(stream)
@@ -365,7 +367,7 @@ class Turn(Elicits, Generic[StateT]):
         `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
         their packages, dicts, or lines of server-sent events. It is closed at the end. The tokens are counted in the
         turn's answer; with `context`, the size of the model's context, the user sees how full it is. Raises
-        RequestError if the provider says that it failed, or the answer breaks off.
+        RequestError if the provider reports a failure, or the answer breaks off.
         """
         from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta, events_of  # few agents ask models
         from accord.agent.model_messages import THOUGHT_KEY
@@ -388,7 +390,7 @@ class Turn(Elicits, Generic[StateT]):
         return answer
 
     async def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
-        """Say something in the user's name, with this `_meta`."""
+        """Send a message in the user's name, with this `_meta`."""
         dialect = self._dialect
         block = content_block("turn.say_as_user()", content)
         if self._speaker is not dialect.user_chunk:
@@ -396,7 +398,7 @@ class Turn(Elicits, Generic[StateT]):
         await self._send(_with_meta("turn.say_as_user(meta=...)", dialect.user_chunk, block, self._message_id, meta))
 
     def end_message(self) -> None:
-        """What is said next is another message."""
+        """End the current message: the next text begins another."""
         self._speaker = None
 
     async def notice(
@@ -407,7 +409,9 @@ class Turn(Elicits, Generic[StateT]):
         severity: str = "info",
         meta: dict[str, Json] | None = None,
     ) -> bool:
-        """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
+        """Show the user a notice beside the conversation. Returns False, and sends nothing, if the client shows no
+        notices.
+        """
         check_meta("turn.notice(meta=...)", meta)
         check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
         if not self.client.capabilities.has("session.notices"):
@@ -416,7 +420,7 @@ class Turn(Elicits, Generic[StateT]):
         return True
 
     async def send(self, update: updates.Update) -> None:
-        """Send an update of any kind, such as one that has no method here."""
+        """Send any update, such as one without a method here."""
         check_update("turn.send()", update)
         await self._send(update)
 
@@ -426,7 +430,7 @@ class Turn(Elicits, Generic[StateT]):
         self._message_id = updates.MessageId(self._new_id("m"))
 
     async def _send_unchecked(self, update: updates.Update) -> None:
-        """Send our update, whose values were checked when they were given."""
+        """Send an update of ours, whose values were checked before."""
         await self._send(update)
 
     # Working
@@ -437,10 +441,10 @@ class Turn(Elicits, Generic[StateT]):
         id: str | None = None,  # noqa: A002
         meta: dict[str, Json] | None = None,
     ) -> TurnPlan:
-        """Show what you mean to do; what is returned marks its steps.
+        """Show a plan; the result marks its steps.
 
-        A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
-        `meta` is the `_meta` of each update of the plan.
+        A plan with an `id` is shown beside the session's others. A client that shows only one plan gets the steps of
+        all. `meta` is the `_meta` of each update of the plan.
         """
         check_meta("turn.plan(meta=...)", meta)
         if id is not None:
@@ -456,10 +460,10 @@ class Turn(Elicits, Generic[StateT]):
         id: str | None = None,  # noqa: A002
         meta: dict[str, Json] | None = None,
     ) -> PlanDocument:
-        """Show a plan as a document: Markdown, as text or in a file. What is returned replaces or removes it.
+        """Show a plan as a document: Markdown, as text or in a file. The result replaces or removes it.
 
-        A file is read now, and named to the client. A client that takes one plan gets the list items as steps.
-        `meta` is the `_meta` of each update of the plan.
+        A file is read now, and its path is sent to the client. A client that shows only one plan gets the list items as
+        steps. `meta` is the `_meta` of each update of the plan.
         """
         check_meta("turn.plan_document(meta=...)", meta)
         if id is not None:
@@ -485,16 +489,16 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Tool:
-        """A tool call, as a context manager.
+        """Show a tool call, as a context manager.
 
         >>> async def work(turn):
         ...     async with turn.tool("Add up", kind="think") as tool:
         ...         await tool.text(str(2 + 2))
 
         With `background` it may outlive the turn, in a task of `session.start`. With `cancellable` the client may
-        cancel it alone: its block then ends, `tool.is_cancelled` is true, and the turn goes on. Both are told to
-        clients of version 2; those of version 1 see an ordinary tool call. `meta` is the tool call's `_meta`, which
-        `tool.set_meta` changes.
+        cancel it alone: its block then ends, `tool.is_cancelled` is true, and the turn continues. Clients of version 2
+        see both; those of version 1 see an ordinary tool call. `meta` is the tool call's `_meta`, which `tool.set_meta`
+        changes.
         """
         check_text("turn.tool()", title)
         check_meta("turn.tool(meta=...)", meta)
@@ -541,15 +545,15 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
-        """A subagent, as a context manager: a turn in a session of its own, which the user can follow.
+        """Run a subagent, as a context manager: a turn in a session of its own, which the user can follow.
 
         >>> async def work(turn):
         ...     async with turn.subagent("Look for callers", "Who calls parse()?") as subagent:
         ...         await subagent.say("Two places: ...")
 
-        `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
-        code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
-        `meta` is the `_meta` of the update that announces it.
+        `prompt` is its task. With `cancellable`, the user may cancel it alone: its block ends, and the code after the
+        block continues. A client that shows no subagents shows a tool call with the subagent's text. `meta` is the
+        `_meta` of the update that announces it.
         """
         from accord.agent.subagent import Introduction, Subagent  # few agents have subagents
 
@@ -568,10 +572,10 @@ class Turn(Elicits, Generic[StateT]):
         *,
         meta: dict[str, Json] | None = None,
     ) -> bool:
-        """How full the model's context is, and what the session has cost so far.
+        """Report how full the model's context is, and what the session has cost so far.
 
-        False, and nothing sent, while the size of the context is not known (None, or 0). A client that resumes the
-        session is told the latest again.
+        Returns False, and sends nothing, while the size of the context is not known (None, or 0). The latest report is
+        repeated to a client that resumes the session.
         """
         # rfd-session-usage, Context Window Fields: no update rather than one without a size.
         if not size:
@@ -584,21 +588,21 @@ class Turn(Elicits, Generic[StateT]):
         return True
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
-        """What the model has read and written, for the turn's answer.
+        """Report the tokens that the model has read and written, for the turn's answer.
 
-        This is only proposed: the answer holds it where the agent says `unstable=True`.
+        This is only proposed: the answer includes them if the agent has `unstable=True`.
         """
         self._spent = updates.Usage(input + output if total is None else total, input, output, thought)
 
     def provider(self, provider_id: str) -> Endpoint | None:
-        """Where the models of this provider are reached; None while the client has it disabled.
+        """Return the endpoint of this provider's models; None while the client has it disabled.
 
         It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
         """
         return endpoint_of(self._endpoints, provider_id, "turn.provider()")
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
+        """Run this beside the turn. The turn ends only when it is done, and a cancel ends both."""
         if not asyncio.iscoroutine(work):
             raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
         task = self._tasks.create_task(work)
@@ -606,10 +610,10 @@ class Turn(Elicits, Generic[StateT]):
         task.add_done_callback(self._requests.one_less_beside)
         return task
 
-    # What its connection does with it
+    # For its connection
 
     def _new_id(self, kind: str) -> str:
-        """An id for a message or a tool call, which nothing else in the session has."""
+        """Return an id for a message or a tool call that is unique in the session."""
         self._made += 1
         return self.session._record.id_for(f"{self._name}{kind}{self._made}")
 
@@ -622,8 +626,8 @@ class Turn(Elicits, Generic[StateT]):
             self._requests.cancel()
 
 
-# Work that an agent begins by itself is a stretch of foreground work like a turn, without a prompt: it has a place in
-# the same line, the client can cancel it, and in version 2 it is told with `running` and `idle`. In version 1 its
+# Work that an agent begins itself is a stretch of foreground work like a turn, without a prompt: it has a place in
+# the same queue, the client can cancel it, and in version 2 it is reported by `running` and `idle`. In version 1 its
 # updates come between two turns.
 
 
@@ -650,7 +654,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
 
     with place:
         if has_begun := await place.comes():
-            # Only work that has begun has an end to tell.
+            # Only work that has begun has an end to report.
             place.at_end(ended)
             place.on_overdue = lambda: _ignore(ended(None))
             session._activity.become("running")
@@ -673,7 +677,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
     if is_stopped:
         raise asyncio.CancelledError  # something has cancelled the task, and not the client this work
     if place.is_cancelled and task is not None:
-        task.uncancel()  # the cancellation was for this work, and not for what its task does next
+        task.uncancel()  # the cancellation was for this work, not for what its task does next
 
 
 def _failure(error: Exception) -> Failure:

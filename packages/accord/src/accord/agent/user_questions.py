@@ -1,7 +1,7 @@
-"""What an agent asks its user: for permission, for values in a form, or to visit a URL.
+"""An agent's questions to its user: for permission, for values in a form, or to visit a URL.
 
-Where the client cannot ask, nothing is sent: a permission counts as refused, and the answer to a form is `unavailable`,
-with the fallback that the author gave as its value. So an agent that asks goes on with every client.
+If the client cannot ask, nothing is sent: a permission counts as refused, and the answer to a form is `unavailable`,
+with the author's fallback as its value. So an agent that asks works with every client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("accord")
 
 Offered: TypeAlias = v1.PermissionOption | v1.PermissionOptionKind
-"""An answer to offer: an option, or the usual one of its kind."""
+"""An answer to offer: an option, or a kind, which stands for its usual option."""
 
 KINDS: tuple[str, ...] = get_args(v1.PermissionOptionKind)
 
@@ -40,11 +40,11 @@ Remembered = Literal["session", "agent"]
 """How far an "always" reaches: the session in which it was said, or all sessions of the agent, as long as it runs."""
 
 Subject: TypeAlias = tuple[str, str]
-"""What was asked about: the kind of tool, and its title or what the author calls it."""
+"""The subject of a question: the kind of tool, and its title or the author's name for it."""
 
 
 class Decision(Consent, msgspec.Struct, frozen=True):
-    """What the user decided; it is true if the user allowed it.
+    """The user's decision; it is true if the user allowed it.
 
     >>> async def work(turn):
     ...     if await turn.ask("Push to the server"):
@@ -54,7 +54,7 @@ class Decision(Consent, msgspec.Struct, frozen=True):
     allowed: bool
     """Whether the user allowed it."""
     option: v1.PermissionOption | None = None
-    """What they chose of what was offered; None if they chose nothing, or were not asked again."""
+    """The option that they chose; None if they chose none, or were not asked again."""
     remembered: bool = False
     """Whether they had said "always" before, and were not asked."""
     meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
@@ -65,7 +65,7 @@ class Decision(Consent, msgspec.Struct, frozen=True):
 
 
 class PermissionMemory:
-    """What the user said "always" to, by subject."""
+    """The remembered "always" answers, by subject."""
 
     def __init__(self) -> None:
         self._answers: dict[Subject, bool] = {}
@@ -79,12 +79,12 @@ class PermissionMemory:
             self._answers[subject] = option.kind == "allow_always"
 
     def forget(self) -> None:
-        """Ask again about everything."""
+        """Forget the answers, so that the user is asked again."""
         self._answers.clear()
 
 
 def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
-    """These answers as options, each with an id of its own."""
+    """Return these answers as options, each with its own id."""
     options = [_option(it) for it in offered or USUAL]
     if len({option.option_id for option in options}) < len(options):
         # tool-calls, Permission Options: "Unique identifier for this option".
@@ -113,7 +113,7 @@ async def decided(
     subject: Subject,
     request: v1.RequestPermissionRequest,
 ) -> Decision:
-    """The user's decision: remembered, or asked for now."""
+    """Return the user's decision, remembered or new."""
     known = memory.recall(subject)
     if known is not None:
         return known
@@ -149,12 +149,12 @@ _LINK = re.compile(r"https?://")
 
 
 class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
-    """What came of a form; it is true if the user filled it in."""
+    """The result of a form; it is true if the user filled it in."""
 
     action: str
     """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
     value: T | None = None
-    """What the user filled in; the fallback, where the client cannot ask."""
+    """The filled-in value; the fallback, if the client cannot ask."""
     meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """The `_meta` of the client's answer."""
 
@@ -168,16 +168,16 @@ class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
 
 
 class ElicitedUrl(Consent):
-    """What came of sending the user to a URL; it is true if they agreed to go.
+    """The result of asking the user to visit a URL; it is true if they agreed to go.
 
-    What they do there, only the page knows.
+    Only the page knows what they do there.
     """
 
     def __init__(
         self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId, meta: dict[str, Json] | None = None
     ) -> None:
         self.action: str = action
-        """`accept`, `decline` or `cancel`; `unavailable` where the client cannot send its user anywhere."""
+        """`accept`, `decline` or `cancel`; `unavailable` if the client cannot open URLs."""
         self.id: v1.ElicitationId = elicitation_id
         """The id that the client knows the visit by."""
         self.meta: dict[str, Json] = meta or {}
@@ -187,7 +187,7 @@ class ElicitedUrl(Consent):
     @property
     def accepted(self) -> bool:
         """Whether the user agreed to go there: it has begun, and is not done."""
-        # rfd-elicitation: consent to the URL says nothing of how it went.
+        # rfd-elicitation: consent to the URL does not mean that the visit succeeded.
         return self.action == "accept"
 
     def _agreed(self) -> bool:
@@ -197,13 +197,13 @@ class ElicitedUrl(Consent):
         return f"ElicitedUrl({self.action!r})"
 
     async def complete(self) -> None:
-        """Tell the client that what the user was sent there for is done."""
+        """Notify the client that the purpose of the visit is fulfilled."""
         if self.action != UNAVAILABLE:
             await self._client.notify(v1.CompleteElicitationNotification(self.id))
 
 
 class Elicits:
-    """What asks the user for input: the base of `Turn`, `Tool` and `Login`."""
+    """The base of `Turn`, `Tool` and `Login`, which ask the user for input."""
 
     _client: ClientLink
     _scope: dict[str, Any]
@@ -224,10 +224,10 @@ class Elicits:
     async def elicit(
         self, message: str, form: Any, *, fallback: Any = None, meta: dict[str, Json] | None = None
     ) -> Elicited[Any]:
-        """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
+        """Ask the user to fill in a form: for the fields of a class, or an `ElicitationSchema`.
 
-        It is for nothing secret: what the user types passes through the client, and often through a model. `meta` is
-        the request's `_meta`.
+        Do not ask for secrets: the user's input passes through the client, and often through a model. `meta` is the
+        request's `_meta`.
 
         >>> from dataclasses import dataclass
         >>> @dataclass
@@ -242,7 +242,7 @@ class Elicits:
         check(schema)
         check_meta("elicit(meta=...)", meta)
         if _LINK.search(message):
-            # rfd-elicitation: what is meant to be clicked is no part of a form.
+            # rfd-elicitation: buttons and links are not part of a form.
             log.warning("a form's message contains a URL, which clients do not make clickable; use `elicit_url`")
         if not self._can_show_forms():
             return Elicited(UNAVAILABLE, fallback)
@@ -253,7 +253,7 @@ class Elicits:
         return Elicited(_action(answer), meta=_meta(answer))
 
     async def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
-        """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
+        """Ask the user to visit a URL: for data that must not pass through the client, such as a login.
 
         Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.
         """
@@ -270,7 +270,7 @@ class Elicits:
 
     def _can_show_forms(self) -> bool:
         declares = self._client.capabilities.has
-        # rfd-elicitation, Client capabilities: an empty object stands for forms alone.
+        # rfd-elicitation, Client capabilities: an empty object means forms only.
         return declares("elicitation.form") or (declares("elicitation") and not declares("elicitation.url"))
 
 

@@ -1,15 +1,15 @@
 """`V2Methods`: the methods of version 2, for one connection.
 
-What is the same in both versions is done by the code of version 1: its handlers get converted messages (see
-`v1_handlers_on_v2`). Here is what differs: sessions are opened with their commands and their state, prompts are
-inserted, and background work can be cancelled.
+Common methods are handled by the code of version 1: its handlers get converted messages (see `v1_handlers_on_v2`). This
+module has the differences: sessions are opened with their commands and their state, prompts are inserted, and
+background work can be cancelled.
 
 A client retries a prompt under the same idempotency key: the message is inserted once, as the record knows the keys of
-its messages, and its turn runs to its end once, as the record knows the ends of such turns. One that was interrupted by
-the death of the agent or of the connection runs again.
+its messages, and its turn runs to its end once, as the record knows the ends of such turns. A turn that was interrupted
+by the death of the agent or of the connection runs again.
 
-A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's
-function ends in an idle state with that error:
+A prompt is answered with a receipt. Later events are reported by states, so an error of the author's function ends in
+an idle state with that error:
 
     session/prompt ─▶ held ─▶ inserted: kept, echoed, answered with its id ─▶ running … ─▶ idle
                           └─▶ cancelled: the answer is error -32800
@@ -51,31 +51,31 @@ from accord.schema.conversion import to_v2
 
 
 class PromptReceipt:
-    """One prompt's way into the conversation, and the end of its work."""
+    """One prompt on its way into the conversation, and the end of its work."""
 
     def __init__(self, request: v2.PromptRequest, context: Context, *, unstable: bool) -> None:
         self.prompt: Sequence[v2.ContentBlock] = request.prompt
-        """The prompt's content, as it came."""
+        """The prompt's content, as it was sent."""
         self.key: str | None = request.idempotency_key
-        """The key under which the client sends it, again in each retry; None if it has none."""
+        """The key under which the client sends it, the same for each retry; None if it has none."""
         self.interrupted: str | None = None
-        """The id of its message, if an earlier attempt has kept it and its turn was interrupted: it is run again."""
+        """The id of its message, if an earlier attempt stored it and its turn was interrupted: it is run again."""
         self.answer: v2.PromptResponse | None = None
         """The answer, once there is one."""
         self.store_error: StoreError | None = None
-        """What the store refused while the work went on."""
+        """The store's error while the work went on."""
         self._context = context
         self._unstable = unstable
         self._turn: Turn | None = None
-        """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
+        """The work that the prompt begins; None if it joins a running turn, which reports its own end."""
         self._is_over = False
         self._submissions: dict[str, asyncio.Future[None] | None] = {}
 
     async def message_sent_before(self, session: Session) -> str | None:
         """The id of the message that an earlier attempt with this key has inserted; None if this is the first.
 
-        Attempts at the same time come one after the other: each waits until the one before is kept, or is refused. The
-        first that finds no message is the one to insert it; the next follows after `settle`.
+        Concurrent attempts are handled one after the other: each waits until the previous one is stored or refused. The
+        first that finds no message inserts it; the next follows after `settle`.
         """
         assert self.key is not None, "a prompt without a key has no earlier attempts"
         submissions = session._submissions
@@ -99,7 +99,7 @@ class PromptReceipt:
         self._turn = turn
 
     def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
-        """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
+        """Note that the prompt is stored: echo it, answer it, and report the end of its work when that comes."""
         session._updates.collect()
         if echo is not None:
             session._updates.report_encoded(echo)
@@ -117,7 +117,7 @@ class PromptReceipt:
             self._ended(self._turn, CANCELLED, None)
 
     def _ended(self, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
-        """Tell that the session is idle; returns whether that tells of the error."""
+        """Report that the session is idle; returns whether that reports the error."""
         if isinstance(error, StoreError):
             self.store_error = error
             error = public_store_error(error, turn.session.id)
@@ -184,14 +184,14 @@ class V2Methods:
             own.on(v2.LogoutAuthRequest)(self._log_out)
         authors = handlers_on_v2(self._agent.handlers.in_threads(), "agent", level=logging.INFO)
         every = self._agent.second_handlers.in_threads().over(authors.over(own.over(handlers_on_v2(first, "agent"))))
-        # What comes before the handlers is the same in both versions, converted; `first` has the author's as well.
+        # The steps before the handlers are the same in both versions, converted; `first` has the author's as well.
         every.interceptors = [
             interceptors_on_v2(it, "agent") for it in first.interceptors if it is not self._client.interceptors
         ]
         every.interceptors.insert(0, self._client.interceptors)
         return every
 
-    # Who is there
+    # Login
 
     def _initialize(self, request: v2.InitializeRequest, context: Context) -> v2.InitializeResponse:
         self._client.info, self._client.meta = request.info, request.meta or {}
@@ -233,7 +233,7 @@ class V2Methods:
         replays = request.replay_from is not None
         if asks_to_watch(older):
             options, _ = await self._lifecycle.watch(older, context, replays=replays)
-            # The store does not tell what a session does, and an observer has nothing to wait for.
+            # The store does not know a session's activity, and an observer has nothing to wait for.
             state = self._client.dialect().plain_state("idle", None)
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
@@ -273,10 +273,10 @@ class V2Methods:
             await self._lifecycle.close(v1.CloseSessionRequest(request.session_id))
         except RequestError as error:
             if error.code != NOT_FOUND:
-                raise  # the schema, session/close: closing what is not open succeeds
+                raise  # the schema, session/close: closing a session that is not open succeeds
 
     def _check_servers(self, servers: Sequence[v2.McpServer]) -> None:
-        """RequestError for servers of one name, and for those of a kind that the agent cannot reach."""
+        """Raise RequestError for servers of the same name, and for those of a kind that the agent cannot reach."""
         names: set[str] = set()
         for server in servers:
             if isinstance(server, Unknown):
@@ -331,7 +331,7 @@ class V2Methods:
         return receipt.answer
 
     def _tell_end(self, session: Session) -> None:
-        """Tell a client that has sent a prompt again how its turn has ended, if nothing runs now."""
+        """Report to a client that has sent a prompt again how its turn ended, if nothing runs now."""
         if session._activity.now == "idle":
             end = End(stop_reason=session._record.stop_reason or CANCELLED)
             session._updates.report(session._activity.state_in(session._updates.dialect, end))

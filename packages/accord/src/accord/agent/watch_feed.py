@@ -4,18 +4,19 @@
     WatchedSessions ── four times a second: Store.lengths ──▶ SessionWatch.look      who has grown?
     SessionWatch ── Store.updates(after=position) ──▶ session/update          each entry once, in order
 
-An update is stored before its own client is told of it, so a watcher of another connection, process or host sees a turn
-while it runs. A watcher takes nothing: no hold, no author's function is called, and nothing is written.
+An update is stored before it is sent to its own client, so a watcher of another connection, process or host sees a turn
+while it runs. A watcher changes nothing: it does not hold the session, call the author's functions or write.
 
-A position alone does not show that a session was cut and has grown again between two looks. So a read begins with the
-entry that was told last. If another one stands in its place, what was told is not the session's past any more, and the
-watch ends: with words for the user, and with `_meta: {"accord.dev/watch": false}` for the client.
+A position alone does not show that a session was cut and has grown again between two reads. So a read begins with the
+entry that was sent last. If that entry has changed, the client has seen a past that no longer exists, and the watch
+ends: with a message for the user, and with `_meta: {"accord.dev/watch": false}` for the client.
 
 A client that opens a session while it works on another connection of the agent joins it (`SessionJoin`): it watches
 until the work is over, and then its connection takes the session.
 
 An entry was made in the version of the protocol that its writer's client speaks. A watcher of the same version gets it
-as it is, byte for byte. For one of the other version the entry is converted. What has no counterpart is left out:
+unchanged, byte for byte. For one of the other version the entry is converted. Entries without a counterpart are left
+out:
 
 | entry | watcher | is told |
 |---|---|---|
@@ -53,7 +54,7 @@ from accord.session.replay_scan import Version, read, update_in
 from accord.store import Store, StoredSession
 
 ROOM = 4 * 1024 * 1024
-"""Bytes of a session's present that are kept to tell a watcher of version 1 what happens in one of version 2."""
+"""Bytes of a session's state that are kept to convert updates of version 2 for a watcher of version 1."""
 
 
 class Translation(Protocol):
@@ -64,12 +65,12 @@ class Translation(Protocol):
         ...
 
     def told(self, update: Any) -> Sequence[Any]:
-        """The updates to send for this one."""
+        """Return the updates to send for this one."""
         ...
 
 
 class WatchFeed:
-    """What one watcher is sent of one session."""
+    """The updates that one watcher gets of one session."""
 
     def __init__(self, session_id: str, version: Version, capabilities: Capabilities) -> None:
         self._session_id = session_id
@@ -95,7 +96,7 @@ class WatchFeed:
             if self._fits(update):
                 yield session_id, encoded
         elif isinstance(update, Unknown):
-            # An unknown update of one version may have a meaning in the other, which its sender did not mean.
+            # An unknown update may mean something else in the other version.
             if update.tag not in tags(self._version):
                 yield session_id, encoded
         else:
@@ -110,7 +111,7 @@ class WatchFeed:
 
     def _fits(self, update: Any) -> bool:
         if update.__class__.__struct_config__.tag == "state_update":
-            return False  # the end of a turn, which is kept for attempts to send its prompt again
+            return False  # the end of a turn, which is stored for attempts to send its prompt again
         needed = needs().get(update.__class__) if self._version == 1 else None
         return needed is None or self._capabilities.has(needed)
 
@@ -222,7 +223,7 @@ class WatchedSessions:
             self._looking = self.loop.create_task(self._look_often(), name="accord watching: look at the store")
 
     async def remove(self, watch: SessionWatch) -> None:
-        """Follow a session no more; the last one ends the looking."""
+        """Stop following a session; the last one stops the reading."""
         self._watches.discard(watch)
         if not self._watches and (looking := self._looking) is not None:
             self._looking = None
@@ -251,7 +252,9 @@ class WatchedSessions:
 
 
 class SessionWatch:
-    """One session that a connection watches. `ended` is called when the watch has ended by itself."""
+    """One session that a connection watches. `ended` is called when the watch ends for another reason than
+    `dismiss`.
+    """
 
     def __init__(
         self,
@@ -263,25 +266,25 @@ class SessionWatch:
         self.id = stored.id
         self.owner = stored.owner
         self.position = 0
-        """How many entries of the session the client has been told."""
+        """How many entries of the session were sent to the client."""
         self._sessions = sessions
         self._peer = client.peer
         self._version: Version = client.version
         self._feed = WatchFeed(stored.id, client.version, client.peer.capabilities)
         self._ended = ended
         self._last: bytes = b""
-        """The entry that was told last."""
+        """The entry that was sent last."""
         self._config = b""
-        """The last entry that tells the config options."""
+        """The last entry with the config options."""
         self._length: int | None = 0
-        """How many entries the session had at the last look; None if it did not exist."""
+        """How many entries the session had at the last read; None if it did not exist."""
         self._changed = asyncio.Event()
         self._tasks = Tasks(sessions.loop)
 
     # The past
 
     async def open(self, *, replays: bool) -> None:
-        """Follow the session from its present entries on, and tell them before if the client wants a replay."""
+        """Follow the session from now on, after a replay if the client wants one."""
         self._sessions.add(self)
         try:
             replay = await self._read(SessionReplay(self.id, self._version, self._peer.capabilities))
@@ -306,7 +309,7 @@ class SessionWatch:
     async def _replay(self, replay: SessionReplay) -> None:
         told, last = 0, b""
         async for page in self._pages():
-            # What was stored since the first reading is told later.
+            # Entries stored since the first reading are sent later.
             for kept in page[: self.position - told]:
                 replay.add(kept)
                 told, last = told + 1, kept
@@ -321,7 +324,7 @@ class SessionWatch:
             await self._tell([_frame(subagent or self.id, encoded_update(update))])
 
     def options(self) -> tuple[list[updates.SessionConfigOption], v1.SessionModeState | None]:
-        """The config options that the record tells, and the modes among them."""
+        """Return the config options in the record, and the modes among them."""
         state = SessionState()
         if self._config:
             subagent, entry = opened(self._config)
@@ -333,11 +336,11 @@ class SessionWatch:
     # The present
 
     def follow(self) -> None:
-        """Tell what is stored from now on: the client has the answer to its request."""
+        """Send what is stored from now on: the client has the answer to its request."""
         self._tasks.start(self._follow(), f"accord watching: session {self.id}")
 
     def look(self, length: int | None) -> None:
-        """The session has this length now; None if it does not exist."""
+        """Note the session's present length; None if it does not exist."""
         if length != self._length or length != self.position:
             self._length = length
             self._changed.set()
@@ -354,7 +357,7 @@ class SessionWatch:
             pass  # the connection ends its watches
 
     async def _problem(self) -> str | None:
-        """Tell what is new; returns why the watch is over, or None."""
+        """Send the new entries; returns why the watch is over, or None."""
         try:
             return await self.catch_up()
         except StoreError as error:
@@ -370,7 +373,7 @@ class SessionWatch:
             return UNREADABLE
 
     async def catch_up(self) -> str | None:
-        """Tell what the store has and the client has not; returns why the watch is over, or None."""
+        """Send the stored entries that the client does not have; returns why the watch is over, or None."""
         if self._length is None:
             return DELETED
         is_first = self.position > 0
@@ -397,7 +400,7 @@ class SessionWatch:
     # The end
 
     async def _over(self, words: str) -> None:
-        """The watch ends: tell the client, in words for its user."""
+        """End the watch, with a message for the client's user."""
         notice = updates.Notice("warning", words)
         shows = self._version != 1 or self._peer.capabilities.has("session.notices")
         update = notice if shows else updates.AgentMessageChunk.of(words)
@@ -411,14 +414,14 @@ class SessionWatch:
         await self._sessions.remove(self)
 
     async def dismiss(self, words: str) -> None:
-        """End the watch, and tell the client why."""
+        """End the watch, and give the client the reason."""
         await self._tasks.end(GRACE)
         await self._over(words)
 
     async def hand_over(self) -> None:
-        """End the watch because the client opens the session itself, which is held here by now.
+        """End the watch because the client opens the session itself, which this process holds by now.
 
-        Everything up to the present is told first. Then an empty update says that the replay begins.
+        Everything up to the present is sent first. Then an empty update says that the replay begins.
         """
         await self._tasks.end(GRACE)
         await self._sessions.remove(self)
@@ -427,13 +430,13 @@ class SessionWatch:
 
 
 class SessionJoin(SessionWatch):
-    """A session that works on another connection, for a client that has opened it: it comes here after the work.
+    """A session that works on another connection, for a client that has opened it: it moves here after the work.
 
-    The work goes on where it is. Until it is over, the client follows it like an observer. It is told the states, too,
-    it can cancel the work and change settings, and its prompts wait. The session then leaves the connection that
-    worked: `take` opens it on the connection of this client. `working` is the session, wherever it works by then.
+    The work continues where it is. Until it is over, the client follows it like an observer. It also gets the states,
+    can cancel the work and change settings, and its prompts wait. The session then leaves the connection that worked:
+    `take` opens it on this client's connection. `working` is the session, wherever it works by then.
 
-    Work in the background may last. It is not waited for if the client sends a prompt.
+    Background work may last long. It is not waited for if the client sends a prompt.
     """
 
     def __init__(
@@ -450,11 +453,11 @@ class SessionJoin(SessionWatch):
         self._working = working
         self._take = take
         self._states: list[bytes] = []
-        """The states that the client has not been told."""
+        """The states that were not sent to the client."""
         self._prompts: list[asyncio.Future[bool]] = []
-        """The prompts that wait for the session; each is told whether it came, or the prompt was cancelled."""
+        """The prompts that wait for the session; each learns whether it arrived, or the prompt was cancelled."""
         self._changed_work = asyncio.Event()
-        """Set when there may be a reason to wait no longer for work in the background."""
+        """Set when there may be no more reason to wait for background work."""
         self._arrival: asyncio.Task[None] | None = None
         self._join(working())
 
@@ -479,7 +482,7 @@ class SessionJoin(SessionWatch):
         self._arrival = self._sessions.loop.create_task(self._arrive(), name=f"accord joining: session {self.id}")
 
     async def catch_up(self) -> str | None:
-        count = len(self._states)  # what the session did before these states is kept by now
+        count = len(self._states)  # the activity before these states is stored by now
         problem = await super().catch_up()
         states, self._states = self._states[:count], self._states[count:]
         await self._tell([_frame(self.id, state) for state in states])
@@ -496,7 +499,7 @@ class SessionJoin(SessionWatch):
             log.info("session %s could not be opened where it was joined", self.id, exc_info=error)
             await self._over(f"The session could not be opened here. {public_error(error).message}")
         finally:
-            self._settle(came=True)  # if it did not, they learn that it is not open
+            self._settle(came=True)  # otherwise, they learn that it is not open
 
     async def _take_when_free(self) -> None:
         while True:
@@ -552,7 +555,7 @@ class SessionJoin(SessionWatch):
         await super().dismiss(words)
 
     async def hand_over(self) -> None:
-        """End the join because the client opens the session anew, which it knows."""
+        """End the join because the client, which knows the session, opens it again."""
         await self._end()
         await self._tasks.end(GRACE)
         await self._sessions.remove(self)
@@ -570,5 +573,5 @@ def _frame(session_id: str, encoded: bytes) -> bytes:
 
 
 def watch_over(session_id: str, encoded: bytes) -> bytes:
-    """The notification of this update, which also says that the client watches the session no more."""
+    """Return the notification of this update, which also ends the client's watch."""
     return b'%b%b,"_meta":{"%b":false}}}' % (update_head(session_id), encoded, WATCH.encode())

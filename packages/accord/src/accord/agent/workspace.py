@@ -1,12 +1,12 @@
 """`turn.files` and `tool.command`: the files of a session, and commands that run there.
 
-A client that lends files has unsaved edits, so its files come first. Without it, the files of the agent's machine are
-read and written by the same service that a client would lend: only inside the session's folders, with the same errors.
+A client that lends files has unsaved edits, so its files come first. If it lends none, the same service that a client
+would lend reads and writes the files of the agent's machine: only inside the session's folders, with the same errors.
 
     async with tool.command(["make", "test"]) as command:
         result = await command.wait()
 
-Where a command runs and how it is shown depends on the client:
+The place where a command runs and the way it is shown depend on the client:
 
 | the client | the command runs | it is shown |
 |---|---|---|
@@ -55,7 +55,7 @@ class CommandText:
 
     @property
     def content(self) -> updates.Content:
-        """The output so far, in a block that Markdown leaves as it is."""
+        """The output so far, in a block that Markdown does not interpret."""
         return updates.Content.of(fenced(self.text))
 
 
@@ -84,7 +84,7 @@ class ToolCommand:
         self._show_remote = show_remote
         """Shows a terminal of the client in the tool call."""
         self._grown = grown
-        """Called with by how many characters content that is shown has grown."""
+        """Called with the number of characters by which shown content has grown."""
         self._cwd = Path(surroundings.session.resolve(cwd or "."))
         self._env = dict(env or {})
         self._remote: RemoteTerminal | None = None
@@ -95,7 +95,9 @@ class ToolCommand:
         return f"ToolCommand({shlex.join(self.command)!r})"
 
     async def wait(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
-        """Wait until the command ends, or kill it after `timeout` seconds; its output and exit code either way."""
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code either
+        way.
+        """
         if self._remote is not None:
             return await self._remote.run_out(timeout)
         local = self._started()
@@ -114,7 +116,7 @@ class ToolCommand:
         return (await self._remote.output()).output if self._remote is not None else self._started().text
 
     async def kill(self) -> None:
-        """End the command and everything that it started. Its output can still be read."""
+        """End the command and all its child processes. Its output can still be read."""
         await (self._remote.kill() if self._remote is not None else self._started().kill())
 
     def _started(self) -> Terminal:
@@ -131,7 +133,8 @@ class ToolCommand:
                 if self._surroundings.session.client.capabilities.has("terminal")
                 else self._begin_here()
             )
-        except BaseException:  # also a cancel while it is shown: it runs already, and nothing else would end it
+        # also on a cancel while it is being shown: it runs already, and nothing else would end it
+        except BaseException:
             await self._end()
             raise
         return self
@@ -196,11 +199,11 @@ class ToolCommand:
 
 
 _DISK = Files()
-"""The files of this machine. It keeps what it needs by session."""
+"""The files of this machine. It stores its data by session."""
 
 
 async def restore_files(message_ids: Container[str], *, overwrite: bool) -> RewindFilesResponse:
-    """Bring files that were written here back to what they were before these messages of the user."""
+    """Restore files that were written here to their contents before these messages of the user."""
     changes = [it for it in _DISK.changes if it.message_id in message_ids]
     left = await _DISK.rewind(changes, overwrite=overwrite)
     restored = dict.fromkeys(it.path for it in changes if it.path not in left)
@@ -208,7 +211,7 @@ async def restore_files(message_ids: Container[str], *, overwrite: bool) -> Rewi
 
 
 class TurnFiles:
-    """The files of a session, as one turn reads and writes them.
+    """The files of a session, for one turn.
 
     >>> async def upper(turn):
     ...     text = await turn.files.read("notes.txt")
@@ -224,7 +227,7 @@ class TurnFiles:
         self._check_local = check_local
 
     async def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
-        """A file's text, or `limit` lines of it from `line` (1-based) on.
+        """Read a file's text, or `limit` lines of it starting at `line` (1-based).
 
         A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
         the session's folders.
@@ -251,7 +254,7 @@ class TurnFiles:
 
 
 async def _as_answered(message: type[Request[Any]], work: Awaitable[T]) -> T:
-    """Do this; its errors are those that a client would answer with."""
+    """Run this; its errors are those that a client would answer with."""
     try:
         return await work
     except RequestError as error:

@@ -1,16 +1,16 @@
-"""A socket that only programs with our token can use: our program that a stranger starts calls back on it.
+"""A socket that only programs with our token can use: a program of ours that another program starts calls back on it.
 
 An agent starts the shim of an MCP server, and a client under check starts the relay. Both must reach the process that
-wrote their command line, and no other program may reach it. The rule is the same on all systems: `CallbackSocket` gives
+wrote their command line, and no other program may reach it. The rule is the same on all systems: `CallbackSocket` has
 an address and, for each purpose, a token. The first line of a connection is its token, and a connection with a wrong
-one is closed without an answer. The token travels in the environment, as other users may read arguments.
+one is closed without an answer. The token travels in the environment, because other users may read arguments.
 
 The address is a Unix socket in a folder that only the user can read. Where Python has no Unix sockets (Windows), it is
 a port of 127.0.0.1, which every program of the machine can reach; there the token alone protects it.
 
-A connection says its token with its first bytes. Until then it has no right to its place: a further connection takes
-the place of the one that has been silent for longest, so silent ones keep nobody out. Those that have said a token keep
-their places; each token has at most `CONNECTIONS`.
+A connection sends its token in its first bytes. Until then its place is not safe: a further connection replaces the one
+that has been silent longest, so silent ones lock nobody out. Connections that have sent a token keep their places; each
+token has at most `CONNECTIONS`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from accord.callback_socket.callback_client import TOKEN
 __all__ = ["TOKEN", "CallbackSocket"]
 
 CONNECTIONS = 64
-"""Connections of one token that may be open at a time, and connections that have not said their token yet."""
+"""Connections of one token that may be open at a time, and connections that have not sent their token yet."""
 
 TOKEN_WITHIN = 10.0
-"""Seconds until a connection has to have said its token."""
+"""Seconds within which a connection must send its token."""
 
 LAST_STEPS = 2.0
 """Seconds in which the connections have to end."""
@@ -66,7 +66,7 @@ class CallbackSocket:
         self._served: dict[str, Serve] = {}
         self._open: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[None], None] = {}
-        """Those that have not said their token, the oldest first."""
+        """Connections that have not sent their token, the oldest first."""
         self._counts: Counter[str] = Counter()
         """Connections of each token."""
         self._folder: str | None = None
@@ -91,7 +91,7 @@ class CallbackSocket:
 
     @property
     def address(self) -> str:
-        """Where to connect: a path, or a port where there are no Unix sockets."""
+        """The address to connect to: a path, or a port where there are no Unix sockets."""
         name = self._socket.getsockname()
         return name if isinstance(name, str) else str(name[1])
 
@@ -156,7 +156,7 @@ class CallbackSocket:
                 await self._served[token](reader, writer)
         except (OSError, ValueError, TimeoutError) as error:  # ValueError: a line is too long
             log.info("a connection of the %s has ended: %s", self._name, error or type(error).__name__)
-        except Exception:  # a fault of what is served must not become ours
+        except Exception:  # a fault of the served program must not become ours
             log.exception("a connection of the %s has failed", self._name)
         finally:
             if token is not None:

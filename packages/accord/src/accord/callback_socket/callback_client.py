@@ -27,7 +27,7 @@ def dial(address: str, token: str) -> socket.socket:
 
 
 def main(script: str, address: str) -> int:
-    """Run; the exit code is 1 if the address leads nowhere."""
+    """Run the script; the exit code is 1 if the address cannot be reached."""
     names: dict[str, object] = {"__name__": "script"}
     with open(script, "rb") as file:  # noqa: PTH123  pathlib is slow to import
         exec(compile(file.read(), script, "exec", dont_inherit=True), names)

@@ -1,1 +1,1 @@
-"""Writing clients: `Client` is what you write; `RemoteAgent`, `RemoteSession` and `Reply` are what you hold."""
+"""For authors of clients: `Client` is what you write; `RemoteAgent`, `RemoteSession` and `Reply` are what you use."""

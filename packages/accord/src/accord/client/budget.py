@@ -35,12 +35,12 @@ class BudgetQuestion:
     spent: float
     """The amount that the turn has spent so far."""
     most: float
-    """What it may spend now; a yes adds the budget's value once more."""
+    """The amount it may spend now; a yes adds the budget's value once more."""
     unit: str
-    """What is counted: the currency of the cost, `"turns"` or `"seconds"`."""
+    """The unit: the currency of the cost, `"turns"` or `"seconds"`."""
 
     def __str__(self) -> str:
-        """Say in words what was spent.
+        """Describe what was spent.
 
         >>> str(BudgetQuestion("max_cost", 0.4125, 0.5, "USD")), str(BudgetQuestion("max_time", 48.02, 60, "seconds"))
         ('0.41 of 0.5 USD', '48 of 60 seconds')
@@ -51,15 +51,15 @@ class BudgetQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much one prompt may cost, and how many rounds of tools and how many seconds it may take.
+    """The most one prompt may cost, and how many rounds of tools and how many seconds it may take.
 
         budget = accord.Budget(max_cost=0.50, max_turns=20, max_time=600)
         outcome = await session.prompt("Fix the tests", budget=budget)
         if outcome.exceeded:
             print("stopped by", outcome.exceeded)
 
-    Past a limit the turn is cancelled, and `outcome.exceeded` is the limit's name. The cost is what the agent reports
-    of the session since the prompt, in the agent's currency; an agent that reports none has no limit of cost. A turn
+    Past a limit the turn is cancelled, and `outcome.exceeded` is the limit's name. The cost is the agent's report for
+    the session since the prompt, in the agent's currency; the cost of an agent that reports none is not limited. A turn
     is a round in which the agent uses tools; calls that overlap are one round.
 
     `ask(question)` is called once near each limit, while the agent works on. If it returns True, the limit grows by
@@ -68,16 +68,16 @@ class Budget:
 
     _: KW_ONLY
     max_cost: float | None = None
-    """What the turn may cost, in the currency that the agent reports."""
+    """The most the turn may cost, in the currency that the agent reports."""
     max_turns: int | None = None
-    """In how many rounds the agent may use tools."""
+    """The most rounds in which the agent may use tools."""
     max_time: float | None = None
     """Seconds that the turn may take."""
     ask: Callable[[BudgetQuestion], bool | Awaitable[bool]] | None = None
-    """Asks whether the turn may go on past a limit."""
+    """Asks whether the turn may continue past a limit."""
 
     def __post_init__(self) -> None:
-        """Refuse values that limit nothing."""
+        """Reject values that limit nothing."""
         most: Any
         for name, most in self.limits.items():
             is_number = isinstance(most, int | float) and not isinstance(most, bool)
@@ -103,7 +103,7 @@ class BudgetWatch:
         self._session = reply._session
         self._reply = reply
         self._most = budget.limits
-        """What may be spent now."""
+        """The present limits."""
         self._cost_before = self._cost()
         self._rounds = 0
         self._seen: set[str] = set()
@@ -143,7 +143,7 @@ class BudgetWatch:
             call = update.tool_call_id
             if call not in self._seen:
                 self._seen.add(call)
-                if not self._running:  # a model asks for calls that overlap at once, and goes on with all results
+                if not self._running:  # a model requests overlapping calls at once, and continues with all results
                     self._rounds += 1
                     self._spent("max_turns", self._rounds)
                 self._running.add(call)

@@ -1,4 +1,4 @@
-"""`Client`: what you lend to agents, and your handlers for what they send. Nothing in it is live.
+"""`Client`: the services that you lend to agents, and your handlers for their messages. It holds no live state.
 
 Its connections read it through its `ClientDefinition`.
 """
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """What you lend to agents, and your handlers for what they send; one client may serve many connections.
+    """The services that you lend to agents, and your handlers for their messages; one client may serve many
+    connections.
 
         def ask(question: accord.PermissionQuestion) -> bool:
             return input(f"{question.tool_call.title}? [y/n] ") == "y"
@@ -102,7 +103,7 @@ class Client:
 
     @property
     def info(self) -> v1.Implementation:
-        """The client's name, version and title, as agents are told them."""
+        """The client's name, version and title, as agents get them."""
         return self._definition.info
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
@@ -110,11 +111,11 @@ class Client:
         return self._definition.handlers.on(message)
 
     def before(self, message: type[MessageT]) -> Interception[MessageT]:
-        """Call a function with this message before what handles it: a service, or what you registered with `on`.
+        """Call a function with this message before its handler: a service, or yours registered with `on`.
 
-        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
-        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
-        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        The function takes the message, and a `Context` if it has a second parameter. It returns None to pass the
+        message on, a message of the same class to pass that on instead, or the answer, which ends the chain; it may
+        raise `RequestError`. For a notification, True ends the chain. The decorated function gets a `remove`.
         """
         return self._definition.handlers.before(message)
 
@@ -128,7 +129,7 @@ class Client:
 
 
 def definition_of(client: Client) -> ClientDefinition:
-    """What a client consists of, for its connections; raises TypeError for any other object."""
+    """Return the definition of a client, for its connections; raises TypeError for any other object."""
     if not isinstance(cast("object", client), Client):
         raise wrong_type("connect(client)", "a Client", client)
     return client._definition  # pyright: ignore[reportPrivateUsage]
@@ -186,7 +187,7 @@ OFFERED = v1.PromptSuggestionsCapabilities(
     v1.PromptSuggestionsAudioCapabilities(),
     v1.PromptSuggestionsEmbeddedContextCapabilities(),
 )
-"""What a suggested prompt may hold: the client's program gets it whole, and can send it as it is."""
+"""The content that suggested prompts may have: the client's program gets it whole, and can send it unchanged."""
 
 
 @dataclass(eq=False)
@@ -208,12 +209,12 @@ class ClientDefinition:
     meta: dict[str, Json] | None = None
     """The `_meta` of `initialize`."""
     extensions: Extensions = field(default_factory=dict[Any, Any])
-    """The extensions of the protocol that agents are told of."""
+    """The extensions of the protocol that are declared to agents."""
     handlers: Handlers = field(default_factory=lambda: Handlers(author="@client"))
     """The handlers that the caller registered for all connections."""
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
-        """The capabilities that agents are told: what the services declare, and what every client of ours can show."""
+        """Return the declared capabilities: those of the services, and those of every client of ours."""
         declared = v1.ClientCapabilities(
             session=v1.ClientSessionCapabilities(
                 compaction=v1.CompactionCapabilities(),
@@ -242,7 +243,7 @@ class ClientDefinition:
         return declared if self._change_capabilities is None else self._change_capabilities(declared)
 
     def handlers_for(self, session_of: SessionOf) -> Handlers:
-        """The handlers of one connection; those that the caller registered replace those of services."""
+        """Return the handlers of one connection; those that the caller registered replace those of services."""
         return self.handlers.in_threads(of_client=True).over(self._of_services(session_of))
 
     def handlers_for_v2(self, session_of: SessionOf) -> Handlers:

@@ -1,8 +1,8 @@
 """`accord.connect` and `accord.open`: connect with an agent by its command, its URL or its object.
 
-`accord.connect` returns a `ConnectionBlock`: a connection that lives as long as an `async with` block.
-`with accord.connect(...)` and `await accord.connect(...)` are what people write first. Python's own errors name the
-methods that are missing; these name the line to write.
+`accord.connect` returns a `ConnectionBlock`: a connection that lives as long as an `async with` block. People try `with
+accord.connect(...)` and `await accord.connect(...)` first. Python's own errors name the missing methods; these name the
+line to write.
 """
 
 # ruff: noqa: A001
@@ -88,7 +88,7 @@ class ConnectionBlock(AbstractAsyncContextManager[RemoteAgent, None]):
             raise TypeError(f"accord.connect() cannot be used in a plain `with`; {HOW}")
 
         def __exit__(self, *_: object) -> None:
-            """Never called, but Python looks for it before it calls `__enter__`."""
+            """Never called, but Python looks it up before it calls `__enter__`."""
 
         def __await__(self) -> NoReturn:
             raise TypeError(f"accord.connect() cannot be awaited; {HOW}")
@@ -100,7 +100,7 @@ class ConnectionBlock(AbstractAsyncContextManager[RemoteAgent, None]):
 
 
 def with_parameters_of(function: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """For a function that passes all that it gets to `function`: type checkers and `help` show the parameters."""
+    """Give a function the parameters of `function`, for type checkers and `help`, because it passes all of them on."""
 
     def decorate(passing: Callable[..., T]) -> Callable[P, T]:
         parameters = list(inspect.signature(function).parameters.values())
@@ -111,11 +111,12 @@ def with_parameters_of(function: Callable[P, object]) -> Callable[[Callable[...,
 
 
 START_WITHIN = 60.0
-"""Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
+"""Seconds that an agent has to answer `initialize`; wrappers such as npx may have to fetch it first."""
 
 Where: TypeAlias = "Sequence[str] | Agent | Target"
 """A command, an agent's name, a URL, an Agent in memory, or a target. A string that is neither a name nor a URL is
-split as a shell would, and never run by one."""
+split like a shell would, and never run by one.
+"""
 
 
 def connect(
@@ -147,18 +148,18 @@ def connect(
 
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A string of one word is first looked up as the name of an agent, by the plug-ins of `accord.agents`: one of `accord
-    agents`, or an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
-    A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
-    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an HTTP
-    or SOCKS5 proxy on the way, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start.
-    `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
-    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
-    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
-    protocol only proposes. `on_stderr` is called with each line that a command writes to its
-    standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
-    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
-    them apart from those of others. Behind a URL the token says that.
+    agents`, or an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command. A
+    command is started in `cwd`, with our environment changed by `env`; `inherit` says which of our variables it gets
+    (all, none, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an
+    HTTP or SOCKS5 proxy, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start. `versions` are the
+    versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,). `restart` restarts it
+    when it dies. `trace` records the wire in a file, or passes it to a function. `spans` makes an OpenTelemetry span of
+    each request, and sends the trace context along. `providers` says where the agent's models are, by the ids of its
+    providers; they are set again after a restart. `unstable` enables what the protocol only proposes. `on_stderr` is
+    called with each line that a command writes to its standard error, unchanged: pass it through
+    `accord.printable.printable` before you print it to a terminal. `owner` is the user of your program to whom these
+    sessions belong: an `Agent`, and a command written with Accord, keeps them apart from those of others. Behind a URL
+    the token identifies the user.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
@@ -259,7 +260,9 @@ def target_of(
 
 
 def url_target(url: str, **options: Any) -> Target:
-    """The target for a URL, made by the plug-in of `accord.transports` for its scheme; raises PluginError for none."""
+    """Return the target for a URL, made by the plug-in of `accord.transports` for its scheme; raises PluginError if
+    none.
+    """
     target = plugin_for_scheme(TRANSPORTS, url)(url, **options)
     if not isinstance(target, Target):
         raise PluginError(f"the transport for {scheme_of(url)}:// must return a Target, got {type(target).__name__}")
@@ -267,10 +270,10 @@ def url_target(url: str, **options: Any) -> Target:
 
 
 def find_agent(word: str, **options: Any) -> Target | None:
-    """The agent that a plug-in of `accord.agents` knows by this name; None if none does, or for a program's path.
+    """Return the agent that a plug-in of `accord.agents` knows by this name; None for an unknown name or a path.
 
-    A plug-in that is broken is left out with a warning: the word may be a command, or known to another plug-in. What it
-    raises on purpose, an AccordError, is about the agent that was meant.
+    A broken plug-in is skipped with a warning: the word may be a command, or known to another plug-in. An AccordError
+    that it raises is about the agent that was meant.
     """
     from accord.transports.launch import program_file
 
@@ -298,20 +301,20 @@ def find_agent(word: str, **options: Any) -> Target | None:
 
 
 class MemoryTarget(Target):
-    """What this program serves itself, reached in memory."""
+    """An agent served by this program, reached in memory."""
 
     ends_within = 5.0
     """Seconds for the end of a connection."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """Its name, as errors show it."""
+        """Its name in error messages."""
         self._serving: set[asyncio.Task[Any]] = set()
         self._failure: Exception | None = None
 
     @property
     def failure(self) -> Exception | None:
-        """Why the last connection could not be served, or ended too soon; None if it was not so."""
+        """Return why the last connection could not be served, or ended too soon; None if neither happened."""
         return self._failure
 
     @abstractmethod
@@ -326,7 +329,7 @@ class MemoryTarget(Target):
         return here
 
     async def release(self) -> None:
-        """Wait for the end of the connections, which the end of their links has begun; a stuck one is cancelled."""
+        """Wait for the connections to end, which the end of their links has begun; a stuck one is cancelled."""
         for task in list(self._serving):
             with suppress(Exception):
                 if not await within(self.ends_within, asyncio.shield(task)):
@@ -350,7 +353,7 @@ class AgentTarget(MemoryTarget):
         """Serve one connection. An agent that cannot serve must not leave its client waiting for an answer."""
         self._failure = None
         try:
-            # What only stands for an agent, such as a recorded one, knows no owners.
+            # Objects that only stand for an agent, such as a recorded one, know no owners.
             await self._agent.serve(transport, **({"owner": self._owner} if self._owner else {}))
         except Exception as error:
             self._failure = error

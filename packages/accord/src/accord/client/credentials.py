@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMethod:
-    """The method with this id, or the only one if `wanted` is None; raises AccordError."""
+    """Return the method with this id, or the only one if `wanted` is None; raises AccordError."""
     ids = [method.tag if isinstance(method, Unknown) else method.id for method in methods]
     if wanted is None and len(methods) == 1:
         return methods[0]
@@ -63,7 +63,7 @@ async def log_in(
 
 
 def terminal_command(remote: RemoteAgent, method: v1.AuthMethod) -> tuple[list[str], dict[str, str]] | None:
-    """The command and the variables of a terminal login; None for another kind."""
+    """Return the command and the variables of a terminal login; None for another kind."""
     if isinstance(method, Unknown):
         return None
     if isinstance(method, v1.AuthMethodTerminal):
@@ -120,7 +120,7 @@ def _command(remote: RemoteAgent) -> CommandTarget:
 
 
 Requester: TypeAlias = "Peer | V2Agent | RemoteAgent"
-"""What sends the requests of version 1, on a new connection or on that of an agent in use."""
+"""Sends the requests of version 1, on a new connection or on that of a connected agent."""
 
 
 class Providers:
@@ -128,7 +128,7 @@ class Providers:
 
     def __init__(self, wanted: Mapping[str, Endpoint] | None = None) -> None:
         self._wanted: dict[str, Endpoint | None] = dict(_checked({} if wanted is None else wanted))
-        """What every connection is told; None for a provider that was disabled."""
+        """The settings for every connection; None for a disabled provider."""
         self._listed: dict[str, v1.ProviderInfo] = {}
         """The providers as the agent listed them last."""
 
@@ -168,10 +168,10 @@ class Providers:
         self._wanted[provider_id] = None
 
     async def establish(self, agent: Requester, seconds: float) -> None:
-        """Tell a new connection what is wanted; raises AccordError if the agent cannot do that."""
+        """Apply the settings to a new connection; raises AccordError if the agent cannot do that."""
         if not self._wanted:
             return
-        # custom-llm-endpoint: list before setting, and set only what is listed.
+        # custom-llm-endpoint: list before setting, and set only listed providers.
         await self.list(agent, seconds)
         for provider_id, endpoint in self._wanted.items():
             if endpoint is None:

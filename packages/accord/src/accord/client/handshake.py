@@ -1,4 +1,4 @@
-"""Connecting to an agent: start it, choose the version of the protocol, and explain in one line what went wrong.
+"""Connecting to an agent: start it, choose the version of the protocol, and explain a failure in one line.
 
 An agent that speaks version 2 may be asked for both versions at once: each version ignores the members that it does not
 know, so one `initialize` carries what both need, and one round trip serves every agent.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Handshake(NamedTuple):
-    """A connection after `initialize`, with what was agreed on."""
+    """A connection after `initialize`, with its negotiated version and capabilities."""
 
     peer: Peer
     agreed: Agreed
@@ -118,7 +118,7 @@ async def _open(peer: Peer, target: Target, seconds: float) -> None:
 def _explained(
     error: AccordError, target: Target, pollution: Sequence[str], stderr: str, deadline: float
 ) -> AccordError:
-    """The same error, with what the agent printed instead of messages."""
+    """Return the same error with the agent's output that was not a message."""
     said = _said(pollution, stderr)
     match error:
         case Timeout():
@@ -164,11 +164,11 @@ VERSIONS = (1,)
 KNOWN = (1, 2)
 UNSUPPORTED_VERSION = -32022
 TRIED_AGAIN = (UNSUPPORTED_VERSION, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR)
-"""The errors after which version 1 is asked for."""
+"""The errors after which version 1 is tried."""
 
 
 class Offer(NamedTuple):
-    """What a client says of itself when it connects."""
+    """The client's part of `initialize`."""
 
     versions: Sequence[int]
     """The versions that it speaks."""
@@ -205,7 +205,7 @@ class Agreed(NamedTuple):
 
 
 def checked_versions(versions: Sequence[int]) -> tuple[int, ...]:
-    """These versions, each once; raises TypeError or ValueError for anything but 1 and 2."""
+    """Return these versions without duplicates; raises TypeError or ValueError for anything but 1 and 2."""
     if isinstance(cast("object", versions), str | bytes) or not isinstance(cast("object", versions), Sequence):
         raise wrong_type("connect(versions=...)", "a sequence of numbers, such as (2, 1)", versions)
     chosen = tuple(dict.fromkeys(versions))
@@ -222,7 +222,7 @@ async def negotiate(
 ) -> Agreed:
     """Send `initialize` to an agent that may speak version 2; its answer decides which handlers the connection has.
 
-    Raises what `Peer.initialize` raises.
+    Raises the errors of `Peer.initialize`.
     """
     deadline = asyncio.get_running_loop().time() + timeout
 
@@ -255,7 +255,7 @@ def _may_speak_v1(refusal: PeerError) -> bool:
 
 
 async def _ask(peer: Peer, params: Json, take: Callable[[Json], Agreed], seconds: float) -> Agreed:
-    """Send `initialize`; `take` gets the result before any message that came after it is handled."""
+    """Send `initialize`; `take` gets the result before any later message is handled."""
     sent = peer.connection.ask("initialize", Raw(codec.encode(params)), lane=None, patient=False)
     agreed: asyncio.Future[Agreed] = asyncio.get_running_loop().create_future()
 
@@ -284,7 +284,7 @@ async def _ask(peer: Peer, params: Json, take: Callable[[Json], Agreed], seconds
 
 
 def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
-    """What the result of an `initialize` that offered these versions means; raises ProtocolError."""
+    """Return the meaning of the answer to an `initialize` that offered these versions; raises ProtocolError."""
     if not isinstance(result, dict):
         raise ProtocolError(f"initialize: the answer's result must be an object, got {type(result).__name__}")
     told = cast("dict[str, Any]", result)

@@ -1,12 +1,12 @@
-"""`Lending`: the MCP servers of this program that one agent may use, and the way in which it reaches them.
+"""`Lending`: the MCP servers of this program that one agent may use, and how it reaches them.
 
-An agent that takes servers over ACP reaches them over its connection. Any other agent of this machine reaches them over
-a bridge: a small program that it starts, or HTTP (`mcp/bridge/ways`).
+An agent that supports servers over ACP reaches them over its connection. Any other agent of this machine reaches them
+over a bridge: a small program that it starts, or HTTP (`mcp/bridge/ways`).
 
 Version 2 of the protocol has no requests for files and terminals; an `EditorServer` offers those that the client lends
-as tools. The services are the same as in version 1, and so is what they allow: a tool makes a request of version 1, and
-calls the service's handler with it. A call over MCP does not say which session it belongs to, so each session has a
-server of its own.
+as tools. The services and their permissions are the same as in version 1: a tool makes a request of version 1, and
+calls the service's handler with it. A call over MCP does not identify its session, so each session has a server of its
+own.
 """
 
 # The private members of an agent are private to this room.
@@ -64,7 +64,7 @@ class Lending:
         return declared
 
     def end_connections(self) -> None:
-        """End what goes over the ACP connection, because that has ended."""
+        """End the MCP connections over ACP, because the ACP connection has ended."""
         if self._over_acp is not None:
             self._over_acp.end_connections()
 
@@ -101,7 +101,7 @@ class EditorServer:
         return tools(*functions, name=NAME) if functions else None
 
     def belongs_to(self, session: ServedSession) -> None:
-        """Tell the server which session it is for; calls that come before that wait."""
+        """Set the session that the server is for; earlier calls wait for that."""
         if not self._session.done():
             self._session.set_result(weakref.ref(session))
 
@@ -124,7 +124,7 @@ class EditorServer:
         return (await self._ask(v1.ReadTextFileRequest(session, place, line, limit))).content
 
     async def write_text_file(self, path: str, content: str) -> str:
-        """Write a text file; a file that is there is replaced as a whole."""
+        """Write a text file; an existing file is replaced as a whole."""
         session, place = await self._at(path)
         await self._ask(v1.WriteTextFileRequest(session, place, content))
         return f"wrote {place}"
@@ -152,7 +152,7 @@ class EditorServer:
         return session.id, str(session.cwd / path)
 
     async def _ask(self, request: Request[ResultT]) -> ResultT:
-        """Call the handler of a service; what it refuses, the tool says."""
+        """Call the handler of a service; the tool reports its errors."""
         from mcp.server.mcpserver.exceptions import ToolError
 
         _, handler = self._handlers.by_method[request.__method__, True]

@@ -1,13 +1,13 @@
 """A session as Markdown, for logs, reports and notebooks; and Markdown made safe for a page, such as a notebook. PURE.
 
 A notebook shows Markdown as a page. Raw HTML in it could run scripts or imitate the notebook, and an image would be
-fetched at once from an address that the agent chose, with whatever it put into the address. So `safe` makes `<` before
-a tag, and `!` before an image, character references, except in code.
+fetched at once from an address that the agent chose, including any data in the address. So `safe` makes `<` before a
+tag, and `!` before an image, character references, except in code.
 
-What is code? If this module and the notebook disagreed, text that is code here would be HTML there. So the result has
-no mark of code that this module did not write: fences are written again, longer than any run of their character in the
-code, and with the same indentation on every line; a span of code is one pair of single backticks on a line; every other
-backtick, and every other run of `~`, becomes character references.
+What is code? If this module and the notebook disagreed, text that is code here would be HTML there. So the result
+contains only marks of code that this module wrote: fences are written again, longer than any run of their character in
+the code, and with the same indentation on every line; a span of code is one pair of single backticks on a line; every
+other backtick, and every other run of `~`, becomes character references.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def markdown(state: SessionState) -> str:
 
 
 def turn_markdown(tool_calls: Sequence[ToolCallState], text: str, stop_reason: str) -> str:
-    """A turn: its tool calls, what the agent said, and why it stopped if it was not done."""
+    """Return a turn as Markdown: its tool calls, the agent's text, and why it stopped if it was not done."""
     parts = [*map(_tool_call, tool_calls), text]
     if stop_reason != "end_turn":
         parts.append(f"*({_escaped(stop_reason)})*")
@@ -93,7 +93,7 @@ def _result(content: updates.ToolCallContent) -> str:
 
 
 def _changes(diff: updates.Diff) -> str:
-    """The patch of a diff of version 2; without one, what happened to each file."""
+    """Return the patch of a diff of version 2; without one, the kind of change of each file."""
     if diff.patch is not None:
         return fenced(diff.patch.text.rstrip("\n"), "diff")
     return "\n\n".join(f"*({_escaped(line)})*" for line in diff.summary)
@@ -118,7 +118,7 @@ QUOTE = "> "
 
 
 def safe(markdown: str) -> str:
-    """The same Markdown without raw HTML and images.
+    """Return the same Markdown without raw HTML and images.
 
     >>> safe("Use `List<int>`, <b>not</b> ![x](https://example.org/?secret)")
     'Use `List<int>`, &lt;b>not&lt;/b> &#33;[x](https://example.org/?secret)'
@@ -127,7 +127,7 @@ def safe(markdown: str) -> str:
 
 
 def _separated(markdown: str) -> list[str]:
-    """The lines, by every character that a renderer may take for the end of one."""
+    """Split into lines, at every character that a renderer may treat as a line end."""
     return re.split(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", markdown)
 
 
@@ -154,7 +154,7 @@ def _lines(lines: list[str]) -> Iterator[str]:
 
 
 def _quoted(line: str) -> tuple[str, str]:
-    """The mark of a quotation, if the line is in one, and the rest."""
+    """Split off the mark of a quotation, if the line is in one."""
     if line.startswith(QUOTE):
         return QUOTE, line[len(QUOTE) :]
     return (QUOTE, "") if line == QUOTE.rstrip() else ("", line)

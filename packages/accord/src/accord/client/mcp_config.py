@@ -34,10 +34,10 @@ ConfiguredServer: TypeAlias = v1.McpServerStdio | v1.McpServerHttp | v1.McpServe
 def load_mcp_servers(
     path: str | Path, *, cwd: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> list[ConfiguredServer]:
-    """Read the MCP servers of a configuration file, as editors write it.
+    """Read the MCP servers of an editor's configuration file.
 
-    `cwd` is the session's folder, by default the current one; `environment` are the variables that `${NAME}` stands
-    for, by default our own. Raises ConfigurationError, whose one line names the file, the server and the problem.
+    `cwd` is the session's folder, by default the current one; `environment` has the values of `${NAME}`, by default our
+    own environment. Raises ConfigurationError, whose one line names the file, the server and the problem.
 
         servers = accord.load_mcp_servers(".mcp.json", cwd=project)
         session = await remote.new_session(project, mcp_servers=servers)
@@ -82,7 +82,7 @@ def program(command: str, cwd: Path, path: str | None = None) -> str:
 
 
 def handed_over(server: v1.McpServer, cwd: Path) -> v1.McpServer:
-    """This server in the form that agents get: with the absolute path of its program."""
+    """Return this server in the form that agents get: with the absolute path of its program."""
     if not isinstance(server, v1.McpServerStdio) or Path(server.command).is_absolute():
         return server
     path = next((variable.value for variable in server.env if variable.name == "PATH"), None)
@@ -190,9 +190,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DO
 
 
 def _without_comments(text: str) -> str:
-    """Plain JSON from JSON with comments and trailing commas; strings stay as they are."""
+    """Return plain JSON from JSON with comments and trailing commas; strings are not changed."""
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if found[0].startswith('"') else " "
 
-    return _TOKEN.sub(kept, _TOKEN.sub(kept, text))  # twice: a comment may stand between a comma and its bracket
+    return _TOKEN.sub(kept, _TOKEN.sub(kept, text))  # twice: there may be a comment between a comma and its bracket

@@ -40,7 +40,7 @@ def given_file(
 
 
 def block_for(path: Path, roots: Roots, takes: v1.PromptCapabilities) -> v1.ContentBlock:
-    """This file as a block that the agent accepts; what is no file, or leads out of the roots, is a link."""
+    """Return this file as a block that the agent accepts; a link if it is not a file, or leads out of the roots."""
     path = path.absolute()
     mime_type = mimetypes.guess_type(path.name)[0]
     kind = (mime_type or "").partition("/")[0]
@@ -58,9 +58,9 @@ def block_for(path: Path, roots: Roots, takes: v1.PromptCapabilities) -> v1.Cont
 
 
 def _content(path: Path, roots: Roots, most: int) -> bytes | None:
-    """The bytes of a file with at most so many; None for everything else.
+    """Return the bytes of a file up to this size; None for anything else.
 
-    A file of the session's folders is a stranger's, so no link in it leads out. One elsewhere was named by the user.
+    A file of the session's folders is not trusted, so no link in it leads out. One elsewhere was named by the user.
     """
     try:
         return Project(roots).read(path, most) if path in roots else read_named(path, most)
@@ -69,7 +69,7 @@ def _content(path: Path, roots: Roots, most: int) -> bytes | None:
 
 
 def files_in(text: str, cwd: Path, roots: Roots) -> list[Path]:
-    """The files and folders of a session that a text names: `@src/main.py`, or `@"with a space"`.
+    """Return the files and folders of a session that a text names: `@src/main.py`, or `@"with a space"`.
 
     >>> [path.name for path in files_in("see @/tmp, mail me@example.org", Path("/"), Roots(["/"]))]
     ['tmp']

@@ -1,20 +1,20 @@
-"""`RemoteAgent`: an agent that a client is connected to; what `accord.connect` gives.
+"""`RemoteAgent`: an agent that a client is connected to; `accord.connect` returns it.
 
     session/update ──▶ Peer ┄┄▶ table of sessions ──▶ its RemoteSession, or `UnknownSessionUpdates` until there is one
     requests of the agent ──▶ the client's services, which find the session by its id
 
-The RemoteAgent outlives its connection: a restart replaces `peer`, and nothing else. It keeps where the agent's models
-are, as its caller has set it (`Providers`): the protocol forbids an agent to store credentials. They are set on every
-new connection before any session is opened there. If that fails, so does the connection: a prompt must not go to other
-models than the caller chose.
+The RemoteAgent outlives its connection: a restart replaces `peer`, and nothing else. It stores the endpoints of the
+agent's models that its caller has set (`Providers`): the protocol forbids an agent to store credentials. They are set
+on every new connection before any session is opened there. If that fails, so does the connection: a prompt must not go
+to other models than the caller chose.
 
-An agent and its sessions refer to each other, so they live as long as the caller holds one of them. The event loop
-must not hold them: what the connection calls, and the task that waits for its end, refer to them weakly (`┄┄▶`). The
-loop holds them only for a reason, which is an open request, a block of `connect`, or a task that reads `updates()`.
+An agent and its sessions refer to each other, so they live as long as the caller holds one of them. The event loop must
+not hold them: the callbacks of the connection, and the task that waits for its end, refer to them weakly (`┄┄▶`). The
+loop holds them only for a reason: an open request, a block of `connect`, or a task that reads `updates()`.
 
 So when `accord.open` was not followed by `close`, and nothing refers to the RemoteAgent or a session of it, they are
 collected. `__del__` warns, and hands the RemoteAgent back to its loop, which ends the connection. The end of the
-program does the same for all that are left: it runs their event loop once more if that is still possible. If it is not,
+program does the same for all that remain: it runs their event loop once more if that is still possible. If it is not,
 asyncio has cancelled everything, which kills the agent's processes.
 """
 
@@ -81,7 +81,7 @@ ResultT = TypeVar("ResultT")
 
 
 class RemoteAgent:
-    """An agent on the other end of a connection; `accord.connect` gives it.
+    """An agent on the other end of a connection; `accord.connect` returns it.
 
     async with accord.connect(["gemini", "--acp"]) as remote:
         session = await remote.new_session("/home/me/project")
@@ -103,9 +103,9 @@ class RemoteAgent:
         providers: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self.peer: Peer
-        """The connection, typed: the low level, for what this class does not offer.
+        """The typed connection: the low level, for messages without a method here.
 
-        After a restart it is another one.
+        A restart replaces it.
         """
         self.version: int = 0
         """The version of the protocol that the connection speaks: 1 or 2."""
@@ -120,14 +120,14 @@ class RemoteAgent:
         self._observers = list(observers)
         self._spans = spans
         self._resources = ExitStack()
-        """What is closed after the connection, such as the file of a trace."""
+        """Closed after the connection, such as the file of a trace."""
         client.handlers.check_versions({1, *versions})
         self._answer = v1.InitializeResponse(1)
         """The agent's answer to `initialize`, in the words of version 1."""
         self._offered_encodings: list[str] = []
         """The position encodings that were offered to the agent."""
         self._translated: V2Agent | None = None
-        """What sends the requests of version 1 on a connection of version 2."""
+        """Sends the requests of version 1 on a connection of version 2."""
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(self._loop)
         self._sessions = Sessions(self)
@@ -145,11 +145,11 @@ class RemoteAgent:
         self._closing: asyncio.Task[None] | None = None
 
     _opened_in: int | None = None
-    """The process that must close this agent, which `accord.open` has opened there."""
+    """The process in which `accord.open` has opened this agent, and which must close it."""
 
     def __repr__(self) -> str:
         info = self.info
-        # Without a name of its own, an agent is named by its command, whose arguments may be secret.
+        # Without a name, an agent is shown by its command, whose arguments may be secret.
         name = self.name.partition(" ")[0] if info is None else f"{info.name} {info.version}".rstrip()
         return f"RemoteAgent({shortened(name)!r}, sessions={len(self.open_sessions)})"
 
@@ -157,18 +157,18 @@ class RemoteAgent:
 
     @property
     def info(self) -> v1.Implementation | None:
-        """The agent's name, version and title, as it tells them; None if it does not."""
+        """The agent's name, version and title, if it sends them; else None."""
         return self._answer.agent_info
 
     @property
     def name(self) -> str:
-        """The agent's name, which is the same next time: what it calls itself, or its command or address."""
+        """The agent's stable name: the one that it reports, or its command or address."""
         info = self._answer.agent_info
         return info.name if info is not None else self._target.name
 
     @property
     def capabilities(self) -> AgentOffers:
-        """What the agent declared, such as `remote.capabilities.prompt.image`."""
+        """The capabilities that the agent declared, such as `remote.capabilities.prompt.image`."""
         return self._capabilities
 
     @property
@@ -178,19 +178,19 @@ class RemoteAgent:
 
     @property
     def auth_methods(self) -> list[v1.AuthMethod]:
-        """The ways to log in that the agent offers."""
+        """The logins that the agent offers."""
         return self._answer.auth_methods
 
     @property
     def open_sessions(self) -> Mapping[v1.SessionId, RemoteSession]:
-        """The sessions that are open here now, by their ids."""
+        """The sessions that are open here, by their ids."""
         return dict(self._sessions.open)
 
     def stderr_tail(self, lines: int = 20) -> list[str]:
         """The last lines that the agent's process wrote to its standard error, the latest one last.
 
-        They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
-        terminal. The list is empty for an agent that Accord did not start. A restarted agent has a new list.
+        They are unchanged: pass them through `accord.printable.printable` before you print them to a terminal. The list
+        is empty for an agent that Accord did not start. A restarted agent has a new list.
         """
         return last_lines(self.peer.connection.transport.stderr, lines)
 
@@ -214,7 +214,7 @@ class RemoteAgent:
         await log_in(self, self.login_method(method), env or {}, meta)
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
-        """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
+        """Return the login with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
         return method_of(self.auth_methods, wanted)
 
     async def logout(self, *, meta: dict[str, Json] | None = None) -> None:
@@ -222,7 +222,8 @@ class RemoteAgent:
         await self._ask("logout", v1.LogoutRequest(meta=meta))
 
     async def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
-        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` if the agent does not
+        support it.
 
         `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
         changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
@@ -245,9 +246,9 @@ class RemoteAgent:
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
         folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
-        added, and a `v1.SystemPrompt` says which. `config` has values of config options, by their ids; the agent
-        ignores those that it does not offer, and `state.config` says what it took. `meta` is the request's `_meta`; the
-        answer's is `session.meta`. What the agent did not declare raises `CapabilityMissing`.
+        added, and a `v1.SystemPrompt` has a mode. `config` has values of config options, by their ids; the agent
+        ignores those that it does not offer, and `state.config` shows the result. `meta` is the request's `_meta`; the
+        answer's is `session.meta`. Using a capability that the agent did not declare raises `CapabilityMissing`.
         """
         sessions = self._sessions
         setup = sessions.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
@@ -269,7 +270,7 @@ class RemoteAgent:
         session_id: str | None = None,
         meta: dict[str, Json] | None = None,
     ) -> v1.SessionOptionsResponse:
-        """Ask for the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
+        """Return the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
 
         Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
@@ -289,14 +290,14 @@ class RemoteAgent:
         config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
-        """Open a session again, with a replay of its past, which is in `state` when this returns.
+        """Open a session again, and replay its past, which is in `state` when this returns.
 
-        `state.history_length` is the number of entries that the replay brought. It is None if an agent of version 2
-        did not say that its replay is complete: then the past may be cut off.
+        `state.history_length` is the number of entries that the replay brought. It is None if an agent of version 2 did
+        not report that its replay is complete: then the past may be cut off.
 
-        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
-        `config` changes config options.
-        Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
+        Agents need not remember the arguments of `new_session`: pass the folders, servers and `system_prompt` again.
+        `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if
+        the session is open here.
         """
         sessions = self._sessions
         return await sessions.reopen(
@@ -312,10 +313,10 @@ class RemoteAgent:
     ) -> RemoteSession:
         """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
 
-        All that happens in the session arrives, also when it runs on another connection, in another process or on
-        another host. The agent asks an observer nothing, and refuses its prompts and settings with `PeerError`. If the
-        session is deleted or cut, the agent says so, and the session ends here. Agents written with Accord can be
-        watched, and any agent behind `accord serve --shared`; raises `CapabilityMissing` for others.
+        All events of the session arrive, also when it runs on another connection, in another process or on another
+        host. The agent asks an observer nothing, and refuses its prompts and settings with `PeerError`. If the session
+        is deleted or cut, the agent reports it, and the session ends here. Agents written with Accord can be watched,
+        and any agent behind `accord serve --shared`; raises `CapabilityMissing` for others.
         """
         if self.meta.get(WATCH) is not True:
             raise CapabilityMissing(f'_meta["{WATCH}"]', "remote.watch()")
@@ -334,9 +335,9 @@ class RemoteAgent:
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
-        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
-        `config` changes config options.
-        Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
+        Agents need not remember the arguments of `new_session`: pass the folders, servers and `system_prompt` again.
+        `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if
+        the session is open here.
         """
         sessions = self._sessions
         return await sessions.reopen(
@@ -350,11 +351,10 @@ class RemoteAgent:
         archived: Literal["exclude", "include", "only"] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> AsyncIterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
+        """Iterate over the agent's sessions, of the folder `cwd` or all; pages are fetched as needed.
 
-        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
-        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
-        the `_meta` of each request.
+        `archived` is `exclude` (the agents' default), `include`, or `only`; it raises `CapabilityMissing` for an agent
+        that cannot archive. `meta` is the `_meta` of each request.
         """
         if archived is not None:
             check_word("archived", archived, ("exclude", "include", "only"))
@@ -393,7 +393,7 @@ class RemoteAgent:
         return answer.meta or {}
 
     async def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Take a session out of the archive; it is not opened by that.
+        """Take a session out of the archive without opening it.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
@@ -402,7 +402,7 @@ class RemoteAgent:
         return (await self._ask("unarchive", request)).meta or {}
 
     async def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
-        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`, without changing it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
@@ -444,7 +444,7 @@ class RemoteAgent:
     async def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
         """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
-        It counts for sessions that are opened later, and is set again after a restart of the agent. `meta` is the
+        It applies to sessions that are opened later, and is set again after a restart of the agent. `meta` is the
         request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
         """
         if not isinstance(cast("object", endpoint), Endpoint):
@@ -472,11 +472,11 @@ class RemoteAgent:
         idle_timeout: float | None = None,
         force: bool = False,
     ) -> ResultT:
-        """Send any request, also one of your own; returns its typed result.
+        """Send any request, of the protocol or of your own; returns its typed result.
 
-        `timeout` limits the whole wait, `idle_timeout` the time without a message from the agent, both in seconds;
-        past one of them `Timeout` is raised. `force` sends a request that the agent did not declare a capability for.
-        While the agent is being restarted, the request waits.
+        `timeout` limits the whole wait, `idle_timeout` the time without a message from the agent, both in seconds; past
+        one of them `Timeout` is raised. `force` sends a request for which the agent declared no capability. While the
+        agent is being restarted, the request waits.
         """
         check_sendable("remote.request()", request)
         await self._restarter.ready()
@@ -494,7 +494,7 @@ class RemoteAgent:
         await (self._translated or self.peer).notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
-        """Send any request in plain JSON values; returns the result as it came."""
+        """Send any request in plain JSON values; returns the result unchanged."""
         await self._restarter.ready()
         try:
             return await self.peer.request_raw(method, params)
@@ -508,7 +508,7 @@ class RemoteAgent:
         await self.peer.notify_raw(method, params)
 
     def extension(self, extension: type[ExtensionT]) -> ExtensionT:
-        """The calls of this extension that belong to no session; `offer` is what the agent declared of it."""
+        """Return the calls of this extension that belong to no session; `offer` is the agent's declaration of it."""
         return extension(self)
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
@@ -536,7 +536,7 @@ class RemoteAgent:
     async def close(self) -> None:
         """End the connection, and the agent's process if it has one; does nothing the second time.
 
-        Leaving the `connect` block does it as well; after `accord.open`, call it.
+        Leaving the `connect` block does this as well; after `accord.open`, call it.
         """
         self._opened_in = None
         if self._closing is None:
@@ -544,7 +544,7 @@ class RemoteAgent:
         await to_the_end(self._closing)
 
     def kill(self) -> None:
-        """End the agent's process now, without the time that leaving the `connect` block gives it."""
+        """End the agent's process now, without the grace period of leaving the `connect` block."""
         self._tasks.start(self.peer.connection.transport.close(0.0), "end at once")
 
     # Its life
@@ -602,7 +602,7 @@ class RemoteAgent:
 
     @contextmanager
     def _used_by(self, reader: object) -> Generator[None]:
-        """Have the loop hold this agent while `reader` reads."""
+        """Make the loop hold this agent while `reader` reads."""
         self._in_use.append(reader)
         try:
             yield
@@ -612,7 +612,7 @@ class RemoteAgent:
     # Its connection
 
     async def _open_link(self) -> None:
-        """Connect, and replace the connection before if there was one."""
+        """Connect, and replace the previous connection if there was one."""
         if self._lending is not None:
             self._lending.end_connections()
         declared = self._client.declare(terminal_login=isinstance(self._target, CommandTarget), unstable=self._unstable)
@@ -646,7 +646,9 @@ class RemoteAgent:
             raise
 
     def _receiver(self) -> Callable[[Any, bytes | Raw], None]:
-        """What takes the updates: the sessions; before them, the extensions that know an update in other words."""
+        """Return the receiver of updates: the sessions; before them, the extensions that represent an update in other
+        forms.
+        """
         received, extensions = self._sessions.receiver(), self._client.extensions
         if not any(it.overrides("translate") for it in extensions):
             return received
@@ -664,7 +666,7 @@ class RemoteAgent:
         return translate
 
     def _said(self, update: Any) -> Sequence[Any]:
-        """The updates that say the same as this one, as the client's extensions know it."""
+        """Return the equivalent updates for this one, as the client's extensions know it."""
         if not self._client.extensions:
             return (update,)
         from accord.schema.extension import translated
@@ -724,7 +726,7 @@ class RemoteAgent:
     ) -> Any:
         """Send a request that opens a known session; the answer is in the version that the session speaks.
 
-        While the agent is `restarting`, nothing else is sent, so nothing has to be waited for.
+        While the agent is `restarting`, nothing else is sent, so no wait is needed.
         """
         if not restarting and self._translated is None:
             return await self.request(request, timeout=timeout)
@@ -739,13 +741,13 @@ class RemoteAgent:
         return self.peer.post(request) if self._translated is None else self._translated.post(request)
 
     def _failed(self, session_id: str, error: Exception) -> None:
-        """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
+        """Note the error of a request for this session, and add the agent's output to it."""
         if isinstance(error, PeerError):
             keep_stderr(error, self.peer.connection.transport.stderr)
         self._sessions.failed(session_id, error)
 
     def _on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
-        """Handle this message in one session from now on; the result removes the handler."""
+        """Handle this message in one session from now on; calling the result removes the handler."""
         handler = in_thread_if_answers(issubclass(message, Request), handler, of_client=True)
         if self.version == 2:
             from accord.dialects.v1_handlers_on_v2 import handler_on_v2

@@ -3,8 +3,8 @@
     prompt ──▶ Reply, appended to the turns         the agent works on the first one that it has not answered
     update ──▶ folded into `state` ──▶ that turn, or `updates()` outside of any turn
 
-Here is all that both versions share, and the turns of version 1; `V2Session` has the turns of version 2. The session
-outlives its connection: when the agent is restarted and the session resumed, it is the same object.
+This module has the common part of both versions, and the turns of version 1; `V2Session` has the turns of version 2.
+The session outlives its connection: when the agent is restarted and the session resumed, it is the same object.
 """
 
 # The private members of a session and a reply are private to this room.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
-"""What a prompt may be made of: text, files, and any block of the protocol."""
+"""The content of a prompt: text, files, and any block of the protocol."""
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
@@ -59,17 +59,17 @@ Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
 """The requests that open a session whose id is known."""
 
 KEPT_OUTSIDE = 1_000
-"""Updates outside of a turn that are kept for the first caller of `updates()`."""
+"""Updates outside of a turn that are buffered for the first caller of `updates()`."""
 
 
 class SessionSetup(NamedTuple):
-    """What the client chooses for a session when it opens it."""
+    """The client's choices for a session that it opens."""
 
     cwd: Path
     additional_directories: list[str]
     mcp_servers: list[v1.McpServer]
     system_prompt: v1.SystemPrompt | None = None
-    """Sent again whenever the session is opened again: agents need not keep it."""
+    """Sent again whenever the session is opened again: agents need not remember it."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the request that opens the session."""
     editor: tuple[EditorServer, v1.McpServer] | None = None
@@ -87,7 +87,7 @@ class RemoteSession:
     """
 
     _answers_are_receipts = False
-    """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
+    """Whether the answer to a prompt only acknowledges it, as in version 2."""
     _update_type: Any = updates.Update
     """The type of the session's updates on the wire."""
 
@@ -135,7 +135,9 @@ class RemoteSession:
 
     @property
     def program(self) -> str:
-        """What the session's agent is, however it calls itself: its program, its URL's origin, or its module."""
+        """The identity of the session's agent, whatever name it reports: its program, its URL's origin, or its
+        module.
+        """
         return self._remote._target.program
 
     def __repr__(self) -> str:
@@ -199,19 +201,19 @@ class RemoteSession:
         budget: Budget | None = None,
         output: Any = None,
     ) -> Reply | TypedReply[Any]:
-        """Send a prompt now, and return its `Reply`, which can be used or ignored.
+        """Send a prompt now, and return its `Reply`, which may be ignored.
 
         It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
         accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
         them the turn is cancelled and the Reply fails with `Timeout`. A `budget` cancels the turn past its limits, and
-        `outcome.exceeded` says which. With `wire`, `reply.wire()` gives the JSON of the
-        updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
-        the prompt's `_meta`; the answer's is `meta` of the outcome.
+        `outcome.exceeded` names the limit. With `wire`, `reply.wire()` yields the JSON of the updates as it arrived;
+        with `subagents`, `reply.with_subagents()` yields the updates of subagents too. `meta` is the prompt's `_meta`;
+        the answer's is `meta` of the outcome.
 
-        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits,
-        and its answer is a value of the type. An answer that does not fit raises `OutputError`.
+        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits, and its answer
+        is a value of the type. An answer that does not fit raises `OutputError`.
 
         An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
         known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
@@ -295,9 +297,9 @@ class RemoteSession:
         return None if first is None else await first.cancel(meta=meta)
 
     async def idle(self) -> None:
-        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+        """Wait until the agent is idle in this session: no prompt is open, and it does no foreground work of its own.
 
-        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        Raises `ConnectionClosed` if the session ends before. Background work does not count.
         """
         while self.is_busy:
             if not self.is_open:
@@ -310,7 +312,7 @@ class RemoteSession:
                 self._idle_waiters.remove(waiter)
 
     async def cancel_tool_call(self, tool_call_id: str) -> None:
-        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+        """Ask the agent to cancel one tool call, including one in the background; its status follows as an update.
 
         Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
         """
@@ -366,11 +368,11 @@ class RemoteSession:
         return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if the id is unknown."""
+        """Return the tool call with this id; None if the id is unknown."""
         return self.state.tool_calls.get(tool_call_id)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Apply what a permission request says about a tool call, and return the tool call; for services."""
+        """Apply a permission request's changes to a tool call, and return the tool call; for services."""
         said = self._remote._said(said)[0]
         self.state.add(cast("Any", said))  # the class of a request, which the state reads
         return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
@@ -382,7 +384,7 @@ class RemoteSession:
         return markdown(self.state)
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        """Return `markdown()` without raw HTML and images, which the agent could abuse in a notebook."""
         from accord.client.markdown import safe
 
         return safe(self.markdown())
@@ -397,14 +399,14 @@ class RemoteSession:
 
             asking.remove()
 
-        It goes before the service or the handler of all sessions.
+        It runs before the service or the handler of all sessions.
         """
         return Registration(partial(self._remote._on_in_session, self.id, message))
 
     def extension(self, extension: type[ExtensionT]) -> ExtensionT:
-        """This extension in this session: its calls, and what it has gathered of the session's updates.
+        """Return this extension in this session: its calls, and what it has collected from the session's updates.
 
-        It is the same object each time. With `Client(extensions=...)` it gathers from the session's beginning, else
+        It is the same object each time. With `Client(extensions=...)` it collects from the session's beginning, else
         from the first call of this method.
         """
         made = self._extensions.get(extension)
@@ -415,7 +417,8 @@ class RemoteSession:
                 self.on_change(made.fold)
         return cast("ExtensionT", made)
 
-    # What the agent can change. Each method takes the `_meta` of its request, and returns that of the answer.
+    # Settings that the agent can change. Each method takes the `_meta` of its request, and returns that of the
+    # answer.
 
     async def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
@@ -441,7 +444,7 @@ class RemoteSession:
         if (option := self.state.model_option) is not None:
             return await self.set_config(option.config_id, model, meta=meta)
         model_id = v1.ModelId(model)
-        # The agent declares no capability for it: that it named its models is what allows this request.
+        # The protocol has no capability for it: the list of models allows this request.
         request = v1.SetSessionModelRequest(self.id, model_id, meta=meta)
         answer = await self._request("set_model", request, force=True)
         self.state.set_model(model_id)
@@ -450,7 +453,8 @@ class RemoteSession:
     async def set_config(
         self, option: str, value: str | bool, *, meta: dict[str, Json] | None = None
     ) -> dict[str, Json]:
-        """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.
+        """Set a config option, by its id, to one of its values; afterwards `state.config` has the present values of
+        all.
 
         Raises ValueError for an option or a value that the agent does not offer. Returns the `_meta` of the answer.
         """
@@ -461,7 +465,7 @@ class RemoteSession:
         values = (
             [it.value for it in choices_of(offered)] if isinstance(offered, updates.SessionConfigSelect) else _SWITCH
         )
-        allowed = [*values, offered.current_value]  # agents select values that they do not list, such as a custom model
+        allowed = [*values, offered.current_value]  # agents accept values that they do not list, such as a custom model
         if not any(value.__class__ is it.__class__ and value == it for it in allowed):
             shown = [str(it).lower() if isinstance(it, bool) else it for it in values]
             raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(shown)}")
@@ -489,14 +493,14 @@ class RemoteSession:
         config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
-        """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
+        """Copy the session under a new id; raises `CapabilityMissing` if the agent does not support it.
 
         `at` rewinds the copy to a place in the conversation: the id of one of `state.cursors`, or that of the message
-        or tool call beside which one stands. ValueError says which there are. Agents offer cursors to a client that is
-        connected with `unstable=True`.
+        or tool call next to one. ValueError lists the valid ones. Agents offer cursors to a client that is connected
+        with `unstable=True`.
 
-        The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
-        another one, and `config` has values of config options for it. `meta` is the request's `_meta`.
+        The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` replaces the
+        latter, and `config` has values of config options for it. `meta` is the request's `_meta`.
         """
         check_meta("session.fork(meta=...)", meta)
         if at is not None:
@@ -505,7 +509,7 @@ class RemoteSession:
         return await self._remote._sessions.fork(self, system_prompt, meta, cursor, config)
 
     async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.
+        """Close the session: running turns fail, and the agent frees the session's resources, if it can.
 
         Returns the `_meta` of the answer.
         """
@@ -552,7 +556,7 @@ class RemoteSession:
         self._send_cancel(meta)
 
     def _send_cancel(self, meta: dict[str, Json] | None = None) -> None:
-        """Tell the agent to stop, and the services not to ask the user about this session any more."""
+        """Ask the agent to stop, and the services to stop asking the user about this session."""
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
         for turn in self._late.take():
@@ -561,13 +565,13 @@ class RemoteSession:
         self.state.cancel_unfinished()
 
     def _settle(self) -> None:
-        """Wake those who wait until the agent is idle; they look for themselves."""
+        """Wake the tasks that wait until the agent is idle; they check for themselves."""
         for waiter in self._idle_waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     def _connection_ended(self, error: Exception) -> None:
-        """Take note that the connection has ended; the open requests have failed by then."""
+        """Note that the connection has ended; the open requests have failed by then."""
 
     # Updates
 
@@ -587,7 +591,7 @@ class RemoteSession:
             self._received_outside(update, size)
 
     def _subagent_said(self, said: SubagentSaid, size: int) -> None:
-        """Give an update of a subagent to the turns whose readers want it."""
+        """Pass an update of a subagent to the turns whose readers want it."""
         for turn in self._current_turns():
             if turn._keeps_subagents:
                 self._give(turn, said, size)
@@ -628,7 +632,7 @@ class RemoteSession:
         )
 
     def _forget(self) -> None:
-        """Forget what was said and done, before the agent replays it."""
+        """Forget the conversation, before the agent replays it."""
         self.state.clear()
 
     def _opened(self, response: Opened) -> None:
@@ -644,7 +648,7 @@ class RemoteSession:
         self.state.history_length = len(self.state)
 
     async def _ended(self) -> None:
-        """End here: the session was closed, or its connection has ended for good."""
+        """End the session here: it was closed, or its connection has ended for good."""
         self._is_open = False
         for turn in [*self._turns, *self._late.take()]:
             turn._answered(ConnectionClosed("closed", "the session was closed"))

@@ -1,15 +1,15 @@
-"""`RemoteSubagent`: a subagent of a session, as the caller holds it: to read and, where the agent allows it, to cancel.
+"""`RemoteSubagent`: a subagent of a session, as a client sees it: to read and, if the agent allows it, to cancel.
 
     subagent_update of a session ──▶ `SessionState.subagents`        the session, or another subagent, names them
     session/update with another id ──▶ `Subagents.find` ──▶ its `_received` ──▶ its own `state`
 
-A subagent is made when something is first said in its name, or when the caller looks. What came before it was
-announced waits in `UnknownSessionUpdates`. Services know a subagent as a `ServedSession`, so its questions reach the
-same functions as those of its session. Its folders are those of its session: an agent may say that a subagent works
-elsewhere, but that must not open a folder that the user did not give.
+A subagent is made by the first update in its name, or when the caller looks. Earlier updates wait in
+`UnknownSessionUpdates`. Services see a subagent as a `ServedSession`, so its questions reach the same functions as
+those of its session. Its folders are those of its session: an agent may report another folder for a subagent, but that
+must not open a folder that the user did not grant.
 
-An agent may start subagents without end. A session keeps what the latest `KEPT` of them said, each within its share of
-`Limits.state`.
+An agent may start subagents without end. A session keeps the updates of the latest `KEPT` of them, each within its
+share of `Limits.state`.
 """
 
 # The private members of a session and a subagent are private to this room.
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 KEPT = 64
-"""Subagents of a session whose words are kept."""
+"""Subagents of a session whose updates are kept."""
 
 SHARE = 16
-"""What part of `Limits.state` one subagent may take: this many of them fill it."""
+"""The share of `Limits.state` that one subagent may use: this many of them fill it."""
 
 
 class SubagentSaid(NamedTuple):
-    """An update of a subagent, for those who read the updates of a turn and its subagents."""
+    """An update of a subagent, for readers of the updates of a turn and its subagents."""
 
     subagent: RemoteSubagent
     update: updates.Update
@@ -65,13 +65,13 @@ class RemoteSubagent:
         self.parent_id: v1.SessionId = parent.id
         """The id of the session, or of the subagent, that has started it."""
         self.state: SessionState = SessionState(remote._limits.state // SHARE)
-        """What it has said and done so far: messages, tool calls, plan."""
+        """Its conversation so far: messages, tool calls, plan."""
         self.agent: str = main.agent
         """The name of its session's agent."""
         self.program: str = main.program
-        """What its session's agent is, however it calls itself."""
+        """The identity of its session's agent, whatever name it reports."""
         self.cwd: Path = main.cwd
-        """The folder of its session, in which its files are; `reported_cwd` is what its agent says."""
+        """The folder of its session, in which its files are; `reported_cwd` is the agent's own report."""
         self.roots: Roots = main.roots
         """The folders of its session: its files should be in them."""
         self._parent = parent
@@ -80,7 +80,7 @@ class RemoteSubagent:
         self._is_open = True
         self._listeners = UpdateListeners(remote._limits.reply)
         self._view: UpdateView | None = None
-        """What readers get for its updates, in version 2."""
+        """The view of its updates for readers, in version 2."""
         if remote.version == 2:
             from accord.dialects.v2_as_v1 import UpdateView
 
@@ -93,22 +93,22 @@ class RemoteSubagent:
 
     @property
     def title(self) -> str | None:
-        """What it works on; None if its agent does not say."""
+        """Its task; None if its agent sends none."""
         return self._told.title
 
     @property
     def description(self) -> str | None:
-        """What else its agent says of it; None if nothing."""
+        """A further description by its agent; None if there is none."""
         return self._told.description
 
     @property
     def reported_cwd(self) -> str | None:
-        """The folder that it works in, as its agent says; None for the folder of its session."""
+        """The folder that it works in, as its agent reports; None for the folder of its session."""
         return self._told.cwd
 
     @property
     def status(self) -> str | None:
-        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
+        """Its status: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
         state: Any = self._told.state
         if state is None:
             return None
@@ -136,7 +136,7 @@ class RemoteSubagent:
 
     @property
     def text(self) -> str:
-        """All that it has said so far."""
+        """Its text so far."""
         return "".join(message.text for message in self.state.messages if message.speaker == "agent")
 
     @property
@@ -156,22 +156,22 @@ class RemoteSubagent:
         return (self.state if self._view is None else self._view).on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if the id is unknown."""
+        """Return the tool call with this id; None if the id is unknown."""
         return self.state.tool_calls.get(tool_call_id)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Apply what a permission request says about a tool call, and return the tool call; for services."""
+        """Apply a permission request's changes to a tool call, and return the tool call; for services."""
         self.state.add(cast("Any", said))  # the class of a request, which the state reads
         return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
 
     def markdown(self) -> str:
-        """What it has said and done as Markdown."""
+        """Return its conversation as Markdown."""
         from accord.client.markdown import markdown
 
         return markdown(self.state)
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        """Return `markdown()` without raw HTML and images, which the agent could abuse in a notebook."""
         from accord.client.markdown import safe
 
         return safe(self.markdown())
@@ -223,7 +223,7 @@ class RemoteSubagent:
             self._table.main._subagent_said(SubagentSaid(self, each), size)
 
     async def _ended(self) -> None:
-        """End here: its session has ended, or nothing more is kept of it."""
+        """End it here: its session has ended, or its updates are no longer kept."""
         self._is_open = False
         self._listeners.finish()
         for service in self._remote._services:

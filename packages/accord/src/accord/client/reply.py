@@ -1,10 +1,10 @@
-"""`Reply`: what comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
+"""`Reply`: the reply to one prompt: iterate it for the updates, await it for the `Outcome`.
 
     session/update ──▶ RemoteSession ──▶ UpdateBuffer ──▶ `__anext__`
     answer         ──▶ `_answered` ──▶ Outcome ──▶ `__await__`
 
-The session owns the Reply, so the turn goes on whether or not the caller iterates, awaits or keeps it. Updates are
-buffered where they arrive, so the answer never waits for a reader.
+The session owns the Reply, so the turn continues whether or not the caller iterates, awaits or holds it. Updates are
+buffered on arrival, so the answer never waits for a reader.
 
 Cancelling follows the specification's rules for clients: `session/cancel` is sent, open permission requests of the
 session are answered `cancelled`, unfinished tool calls are marked, and updates are accepted until the agent answers.
@@ -50,12 +50,12 @@ BudgetField: TypeAlias = Literal["max_cost", "max_turns", "max_time"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a turn ended, and what it produced."""
+    """The end of a turn, and its results."""
 
     stop_reason: str
     """Why the agent stopped, in the protocol's words: `end_turn`, `cancelled`, `max_tokens`, `refusal`, ..."""
     text: str
-    """All that the agent said in the turn."""
+    """The agent's whole text in the turn."""
     tool_calls: list[ToolCallState]
     """The tool calls that began in the turn."""
     usage: v1.Usage | None = None
@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return f"Outcome({self.stop_reason!r}, text={shortened(self.text)!r}, tool_calls={len(self.tool_calls)})"
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: the tool calls and the text, without raw HTML and images."""
+        """Return the tool calls and the text for a notebook, without raw HTML and images."""
         from accord.client.markdown import safe, turn_markdown
 
         return safe(turn_markdown(self.tool_calls, self.text, self.stop_reason))
@@ -99,7 +99,7 @@ class PromptPlace(Awaitable["str | None"]):
         self._until_inserted = until_inserted
 
     def __await__(self) -> Generator[Any, None, str | None]:
-        """Wait for the place; raises the error that the prompt was refused with."""
+        """Wait for the place; raises the error that refused the prompt."""
         return self._until_inserted().__await__()
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ class PromptPlace(Awaitable["str | None"]):
 
 
 class Reply:
-    """What comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
+    """The reply to one prompt: iterate it for the updates, await it for the `Outcome`.
 
         reply = session.prompt("What is in here?")
         async for text in reply.iter_text():
@@ -133,9 +133,9 @@ class Reply:
         self._meta = meta
         self._session = session
         self._keeps_wire = keeps_wire
-        """Whether updates are kept as the JSON that they came as."""
+        """Whether updates are kept as the JSON that arrived."""
         self._keeps_subagents = keeps_subagents
-        """Whether what subagents say is read with the updates of the turn."""
+        """Whether updates of subagents are read with those of the turn."""
         self._unread: UpdateBuffer
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self._cancelled = False
@@ -145,16 +145,16 @@ class Reply:
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
         self._finished: LightEvent | None = None
-        """Set when the turn has ended; made for those who wait for that."""
+        """Set when the turn has ended; made for tasks that wait for that."""
         self._inserted: LightEvent | None = None
-        """Set when the prompt has its place, or never gets one; made for those who wait for that."""
+        """Set when the prompt has its place, or never gets one; made for tasks that wait for that."""
         self._message_id: str | None = None
-        """The id of the prompt's message; None before the agent has told it, and in version 1."""
+        """The id of the prompt's message; None before the agent has sent it, and in version 1."""
         self._begins_at: int | None = None
         self._ends_at: int | None = None
         self._outcome: Outcome | None = None
         self._exceeded: BudgetField | None = None
-        """The limit of the budget past which the turn was cancelled."""
+        """The limit of the budget for which the turn was cancelled."""
 
     def __repr__(self) -> str:
         state = "done" if self.done else "cancelled" if self._cancelled else "running"
@@ -169,16 +169,16 @@ class Reply:
     def idempotency_key(self) -> str | None:
         """The key under which the prompt is sent: with it, another attempt does not insert the prompt again.
 
-        None for an agent of version 1 if none was given: it knows no keys.
+        None for an agent of version 1 if none was given: version 1 has no keys.
         """
         return self._idempotency_key
 
     @property
     def inserted(self) -> PromptPlace:
-        """The prompt's place in the conversation: `await reply.inserted` gives the id of its message.
+        """The prompt's place in the conversation: `await reply.inserted` returns the id of its message.
 
-        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
-        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
+        An agent of version 2 may delay a prompt while it works on another one. The id is None if the prompt was
+        cancelled before, and from agents of version 1, which do not report it: with them this waits for nothing.
         """
         return PromptPlace(self._until_inserted)
 
@@ -221,7 +221,7 @@ class Reply:
         return typed
 
     async def _next_update(self) -> Any:
-        """The next update, as JSON bytes if they are kept; raises StopAsyncIteration after the last."""
+        """Return the next update, as JSON bytes if they are kept; raises StopAsyncIteration after the last."""
         if self._posted is None or (update := self._unread.now()) is None:
             try:
                 if self._posted is None:
@@ -237,7 +237,7 @@ class Reply:
         return update
 
     async def wire(self) -> AsyncGenerator[bytes]:
-        """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
+        """Iterate over the updates as JSON, byte for byte as they arrived; the prompt must be sent with `wire=True`."""
         if not self._keeps_wire:
             raise ValueError("wire() needs a prompt that was sent with wire=True; without it the JSON is not kept")
         while True:
@@ -266,14 +266,14 @@ class Reply:
 
     @property
     def text(self) -> ReplyText:
-        """All that the agent says in the turn, once it has ended: `await session.prompt("Hi").text` is a string."""
+        """The agent's whole text in the turn, once it has ended: `await session.prompt("Hi").text` is a string."""
         return ReplyText(self)
 
     async def iter_text(self) -> AsyncGenerator[str]:
-        """Iterate over the text that the agent says, as it comes; other updates are skipped.
+        """Iterate over the agent's text as it arrives; other updates are skipped.
 
-        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
-        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
+        An emoji that the agent split between two chunks is delivered whole. A replacement by an agent of version 2 is
+        not repeated here: `outcome.text` has the final text, and `changes` reports replacements.
         """
         half = ""
         async for update in self:
@@ -338,7 +338,7 @@ class Reply:
         return Outcome(response.stop_reason, text, calls, response.usage, response.meta, exceeded)
 
     def _failure(self, error: Exception) -> Exception:
-        """The error that the turn ended with, and what the turn had come to."""
+        """Return the error that the turn ended with, and the turn's results so far."""
         if isinstance(error, PeerError) and error.outcome is None:
             error.outcome = self._outcome_of(v1.PromptResponse(cast("Any", "error")))
         return error
@@ -354,7 +354,7 @@ class Reply:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        resumed or loaded if possible, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
         cancellation.
         """
         check_meta("reply.cancel(meta=...)", meta)
@@ -393,7 +393,7 @@ class Reply:
             self._sent_or_done.set()
 
     def _begin(self, at: int | None = None) -> None:
-        """Updates belong to this turn from now on; with `at`, from this place of the timeline on."""
+        """Assign updates to this turn from now on; with `at`, from this place of the timeline."""
         self._begins_at = len(self._session.state) if at is None else at
 
     def _overflowed(self, overflow: Overflow) -> None:
@@ -402,7 +402,7 @@ class Reply:
         self.request_cancel()
 
     def _was_inserted(self, message_id: str) -> None:
-        """The prompt has its place in the conversation, and its message this id."""
+        """Note that the prompt has its place in the conversation, and its message this id."""
         self._message_id = message_id
         if self._inserted is not None:
             self._inserted.set()
@@ -459,18 +459,18 @@ _REPLACES: dict[str, Speaker] = {"agent_message": "agent", "agent_thought": "tho
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An update of a turn, with what it means for the message that it belongs to."""
+    """An update of a turn, with its effect on the message that it belongs to."""
 
     update: updates.Update
     """The update."""
     speaker: Speaker | None = None
-    """Whose message it changes; None if it changes no message."""
+    """The speaker of the message it changes; None if it changes no message."""
     message_id: str | None = None
     """The id of the message, from agents that send one."""
     text: str = ""
     """The text to append to the message; all of its text, if it is replaced."""
     replaced: bool = False
-    """Whether the message now says something else than what came before: render it again."""
+    """Whether the message's earlier text was replaced: render it again."""
 
     @classmethod
     def of(cls, update: Any) -> Change:
@@ -483,13 +483,13 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def replaced_by(update: Any) -> Speaker | None:
-    """Whose message an update replaces; None for any other update."""
+    """Return the speaker of the message that an update replaces; None for any other update."""
     speaker = _REPLACES.get(_tag_of(update))
     return None if speaker is None or getattr(update, "content", msgspec.UNSET) is msgspec.UNSET else speaker
 
 
 def _tag_of(update: Any) -> str:
-    """The kind of an update; of an unknown one nothing is known."""
+    """Return the kind of an update; None for an unknown one."""
     return str(update.__struct_config__.tag) if isinstance(update, msgspec.Struct) else ""
 
 
@@ -507,7 +507,7 @@ class PromptsDuringRestart:
 
     def __init__(self, remote: RemoteAgent, send: Callable[[Reply], None]) -> None:
         self.waiting: list[Reply] = []
-        """In the order in which they will be sent."""
+        """The prompts in the order in which they will be sent."""
         self._remote = remote
         self._send = send
 

@@ -30,7 +30,7 @@ log = logging.getLogger("accord")
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """What happened to an agent that died or had to be restarted."""
+    """The result of an agent's restart."""
 
     why: str
     """How the agent ended."""
@@ -39,14 +39,14 @@ class Restarted:
     attempts: int
     """How many times the agent was started."""
     resumed: list[RemoteSession] = field(default_factory=list["RemoteSession"])
-    """The sessions that the agent resumed or loaded; they go on."""
+    """The sessions that the agent resumed or loaded; they continue."""
     lost: list[RemoteSession] = field(default_factory=list["RemoteSession"])
     """The sessions that the agent could not resume or load; they have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """How a dead agent is restarted.
+    """The policy for restarting a dead agent.
 
     connect(["my-agent"], restart=accord.Restart(on_event=print))
     """
@@ -111,7 +111,7 @@ class AgentRestarter:
             await self._revive(why, self._policy or Restart(attempts=1, first_pause=0.0))
 
     async def _connection_ended(self, peer: Peer, end: ConnectionClosed) -> bool:
-        """Restart the agent if that is wanted; returns whether there is a connection to watch again."""
+        """Restart the agent if the policy says so; returns whether there is a connection to watch again."""
         self._remote._sessions.connection_ended(end)
         async with self._changing:
             if self._remote.peer is not peer:
@@ -160,7 +160,7 @@ class AgentRestarter:
 
 
 async def _watch(watcher: weakref.ref[AgentRestarter], in_use: list[object]) -> None:  # noqa: ARG001
-    """Wait for the end of each connection. This holds the agent only while something in the list `in_use` does."""
+    """Wait for the end of each connection. The task holds the agent only while the list `in_use` does."""
     while (restarter := watcher()) is not None:
         peer = restarter._remote.peer
         del restarter

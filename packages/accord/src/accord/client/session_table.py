@@ -1,12 +1,13 @@
-"""The sessions that are open with one agent: how they begin, are loaded, resumed and end.
+"""The open sessions of one agent: how they begin, are loaded, resumed and end.
 
     new, fork ─────▶ the answer brings the id ──▶ entered, with the updates that came before the answer
     load, resume ──▶ the id is known ──▶ entered before the request is sent, so that the replay finds it
 
-A new session is entered the moment its answer arrives, before any message after the answer is processed; so no update
-or request of the agent comes too soon for it. Updates that come even before the answer wait in `UnknownSessionUpdates`.
+A new session is registered the moment its answer arrives, before any message after the answer is processed; so no
+update or request of the agent arrives too early for it. Updates that come even before the answer wait in
+`UnknownSessionUpdates`.
 
-What the connection calls refers to the table weakly: see `remote_agent`.
+The connection's callbacks refer to the table weakly: see `remote_agent`.
 """
 
 # The private members of an agent and its sessions are private to this room.
@@ -59,7 +60,7 @@ class Sessions:
         self._remote = remote
 
     def finder(self) -> SessionOf:
-        """The function with which services find the open session, or the subagent, with an id.
+        """Return the function with which services find the open session, or the subagent, with an id.
 
         It raises RequestError for an unknown one. Like `receiver`, it refers to this table weakly.
         """
@@ -93,7 +94,7 @@ class Sessions:
         return received
 
     def _received_elsewhere(self, notification: Any, params: bytes | Raw) -> None:
-        """Give an update to its subagent, or keep it until its session is known."""
+        """Pass an update to its subagent, or keep it until its session is known."""
         if (subagent := self._subagent(notification.session_id)) is not None:
             subagent._received(notification.update, params)
         else:
@@ -107,7 +108,7 @@ class Sessions:
         found = (session._subagents.find(session_id) for session in self.open.values())
         return next((it for it in found if it is not None), None)
 
-    # Beginning
+    # Opening sessions
 
     def setup(
         self,
@@ -117,7 +118,7 @@ class Sessions:
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: dict[str, Json] | None = None,
     ) -> SessionSetup:
-        """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
+        """Return the setup of a session; raises CapabilityMissing for settings that the agent does not support."""
         folder = absolute(cwd)
         if self._remote._target.is_here and folder.exists() and not folder.is_dir():
             raise ValueError(f"cwd must be a folder, got the file {folder}")
@@ -134,7 +135,9 @@ class Sessions:
         return self._with_editor(setup)
 
     def initial_config(self, config: Mapping[str, str | bool] | None) -> list[v1.InitialSessionConfigOption]:
-        """The config options that a session is opened with; raises CapabilityMissing if the agent takes none."""
+        """Return the config options of a session to open; raises CapabilityMissing if the agent does not
+        support them.
+        """
         if config is None:
             return []
         if not isinstance(cast("object", config), Mapping):
@@ -166,7 +169,9 @@ class Sessions:
         return handed_over(server, cwd)
 
     def _with_editor(self, setup: SessionSetup) -> SessionSetup:
-        """The setup with a server of the client's files and terminals, if it lends them so; a fork gets its own."""
+        """Return the setup with a server of the client's files and terminals, if it lends them that way; a fork gets
+        its own.
+        """
         kept = [server for server in setup.mcp_servers if setup.editor is None or server is not setup.editor[1]]
         editor = self._remote._editor_server()
         if editor is None:
@@ -211,7 +216,7 @@ class Sessions:
         cursor: v1.CursorId | None = None,
         config: Mapping[str, str | bool] | None = None,
     ) -> RemoteSession:
-        """Copy a session under an id of its own, up to this cursor or all of it."""
+        """Copy a session under a new id, up to this cursor or all of it."""
         chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
         setup = self._with_editor(session._setup._replace(meta=meta))
         if chosen is not None:
@@ -281,10 +286,11 @@ class Sessions:
             session._received(update, params)
 
     async def resume_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
-        """Resume or load every session after the agent was restarted; returns those that go on and those that are lost.
+        """Resume or load every session after the agent was restarted; returns those that continue and those that are
+        lost.
 
-        A session is loaded only if the agent cannot resume it, or says so although it declared the method; the replay
-        then replaces the state that was kept.
+        A session is loaded only if the agent cannot resume it, or reports that although it declared the method; the
+        replay then replaces the stored state.
         """
         kept: list[RemoteSession] = []
         lost: list[RemoteSession] = []
@@ -302,7 +308,7 @@ class Sessions:
 
     async def _resume(self, session: RemoteSession) -> None:
         offers = self._remote.capabilities.sessions
-        watches = (session._setup.meta or {}).get(WATCH) is True  # it would miss what has happened meanwhile
+        watches = (session._setup.meta or {}).get(WATCH) is True  # it would miss what happened meanwhile
         if (offers.resume and not watches) or not offers.load:
             try:
                 await self._reopen(session, v1.ResumeSessionRequest)
@@ -319,10 +325,10 @@ class Sessions:
         request = session._reopening(kind)
         session._opened(await self._remote._open_session(request, timeout=RESUME_WITHIN, restarting=True))
 
-    # Ending
+    # Closing sessions
 
     async def close(self, session: RemoteSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
+        """Close a session, at the agent as well if it can. It ends here even if the agent answers with an error."""
         answer: v1.CloseSessionResponse | None = None
         try:
             if self._remote.capabilities.sessions.close:
@@ -342,19 +348,19 @@ class Sessions:
             await session._ended()
 
     def failed(self, session_id: str, error: Exception) -> None:
-        """Look at the error of a request for this session: one that was taken by another connection has ended here."""
+        """Check the error of a request for this session: if another connection took the session, it ends here."""
         session = self.open.get(v1.SessionId(session_id))
         if session is not None and _was_taken(error):
             self._ended_there(session, "which was taken elsewhere")
 
     def _ended_there(self, session: RemoteSession, why: str) -> None:
-        """End a session here that is not open at the agent any more."""
+        """End a session here that is no longer open at the agent."""
         session._is_open = False  # at once, because it may be loaded again now
         del self.open[session.id]
         self._remote._tasks.call(session._ended, f"ending {session.id}, {why}")
 
     def connection_ended(self, error: Exception) -> None:
-        """Tell every session that its connection has ended; a restarted agent may resume it."""
+        """Notify every session that its connection has ended; a restarted agent may resume it."""
         for session in list(self.open.values()):
             session._connection_ended(error)
 
@@ -366,13 +372,13 @@ class Sessions:
 
 
 def _was_taken(error: Exception) -> bool:
-    # Version 1 has no code for it; version 2 says that it is not found.
+    # Version 1 has no code for it; version 2 reports that it is not found.
     data = error.data if isinstance(error, PeerError) and error.code in (INVALID_REQUEST, NOT_FOUND) else None
     return isinstance(data, dict) and cast("dict[str, Any]", data).get("reason") == "taken"
 
 
 def absolute(path: str | Path | None) -> Path:
-    """This path as an absolute one; the current folder if it is None."""
+    """Return this path as an absolute one; the current folder if it is None."""
     if path is not None:
         check_path("cwd", path)
     return Path.cwd() if path is None else Path(path).expanduser().absolute()
@@ -390,9 +396,9 @@ def _initial_option(option: v1.SessionConfigId, value: str | bool) -> v1.Initial
 
 
 def system_prompt_for(capabilities: Capabilities, given: str | v1.SystemPrompt | None) -> v1.SystemPrompt | None:
-    """The system prompt as it is sent: a text is appended to the agent's own.
+    """Return the system prompt to send: a text is appended to the agent's own.
 
-    Raises CapabilityMissing if the agent does not take it, TypeError or ValueError if it is not a good one.
+    Raises CapabilityMissing if the agent does not support it, TypeError or ValueError if it is invalid.
     """
     if given is None:
         return None

@@ -1,9 +1,9 @@
-"""`Suggestions`: a suggestion session with an agent, the documents that are open in it, and what the agent suggests.
+"""`Suggestions`: a suggestion session with an agent, its open documents, and the agent's suggestions.
 
-The document is the truth, and the agent's mirror follows it: each change is sent before the request that comes after
-it. A suggestion means one version of the document, so one that comes for an older version is rejected. What the agent
-did not ask for is not sent: neither events of documents nor parts of the context. The position encoding is the one that
-the agent chose of those that we offered, and `utf-16` if it chose none.
+The document is authoritative, and the agent's mirror follows it: each change is sent before the next request. A
+suggestion applies to one version of the document, so one that arrives for an older version is rejected. Only what the
+agent asked for is sent, both of the documents' events and of the context. The position encoding is the one that the
+agent chose of those that we offered, and `utf-16` if it chose none.
 """
 
 # The private members of an agent are private to this room.
@@ -82,17 +82,17 @@ class Suggestions:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the session and what the agent still works on."""
+        """End the session and the agent's open requests."""
         self._documents.clear()
         session_id, self._id = self.id, None
         try:
             await self._remote.request(v1.CloseNesRequest(session_id), force=True)
         except AccordError:
-            if error is None:  # else the error that ends the block says more
+            if error is None:  # otherwise the error that ends the block is more informative
                 raise
 
     async def open(self, file: str | Path, text: str, *, language: str = "") -> OpenDocument:
-        """Open a document, named by a path from the folder on or by a URI, with its text as the user sees it.
+        """Open a document, named by a path relative to the folder or by a URI, with its text as the user sees it.
 
         `language` is an identifier such as `python`. Raises ValueError if the document is open already.
         """
@@ -123,7 +123,7 @@ class Suggestions:
         return not (events and events.did_change and events.did_change.sync_kind == "incremental")
 
     async def _tell(self, event: str, notification: Notification) -> None:
-        """Tell of an event of a document, if the agent wants to know."""
+        """Send an event of a document, if the agent wants it."""
         events = self._wishes.events.document if self._wishes.events else None
         if events is not None and getattr(events, event) is not None:
             await self._send(notification)
@@ -133,7 +133,7 @@ class Suggestions:
         await self._remote.notify(notification, force=True)
 
     def _wanted(self, context: v1.NesSuggestContext | None) -> v1.NesSuggestContext | None:
-        """What of this context the agent asked for, and no more of each than it wants."""
+        """Return the part of this context that the agent asked for, and no more of each than it wants."""
         wishes = self._wishes.context
         if context is None or wishes is None:
             return None
@@ -154,7 +154,7 @@ class Suggestions:
 
 
 class OpenDocument:
-    """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
+    """A document that is open in a suggestion session; `Suggestions.open` returns it. Offsets are indexes of `text`."""
 
     def __init__(self, session: Suggestions, uri: str, language: str, text: str) -> None:
         self.uri: str = uri
@@ -184,23 +184,23 @@ class OpenDocument:
         return path_of_uri(self.uri)
 
     async def change(self, text: str) -> None:
-        """Change the whole text; the agent is told the smallest change, or the text if it wants that."""
+        """Change the whole text; the agent gets the smallest change, or the text if it prefers that."""
         edit = smallest_edit(self.text, text)
         if text != self.text:
             await self._edit(edit)
 
     async def edit(self, start: int, end: int, text: str) -> None:
-        """Put this text in the place of what is between two offsets."""
+        """Replace the text between two offsets."""
         if not 0 <= start <= end <= len(self.text):
             raise ValueError(f"start and end must be in order, from 0 to {len(self.text)}; got {start} and {end}")
         await self._edit(addressable(self.text, Edit(start, end, text)))
 
     async def save(self) -> None:
-        """Tell the agent that the document was saved, if it wants to know."""
+        """Notify the agent that the document was saved, if it wants that."""
         await self._session._tell("did_save", v1.DidSaveDocumentNotification(self._session.id, self.uri))
 
     async def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
-        """Tell the agent that the user turned to the document, if it wants to know; `visible` is what they see."""
+        """Notify the agent that the document got the focus, if it wants that; `visible` is the range on screen."""
         seen = self._text.range(*(visible or (0, len(self.text))))
         position = self._text.position(at)
         told = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
@@ -221,9 +221,9 @@ class OpenDocument:
     ) -> list[Suggestion]:
         """Ask for suggestions for the cursor at this offset, the best first.
 
-        A newer call in the same session ends this one, which then returns an empty list; so does one whose document
-        changes before the answer comes. `trigger` is `automatic`, `diagnostic` or `manual`. Of `context`, only what the
-        agent asked for is sent.
+        A newer call in the same session ends this one, which then returns an empty list; so does a change of the
+        document before the answer comes. `trigger` is `automatic`, `diagnostic` or `manual`. Of `context`, only what
+        the agent asked for is sent.
         """
         request = v1.SuggestNesRequest(
             self._session.id,
@@ -247,7 +247,7 @@ class OpenDocument:
 
 
 class Suggestion:
-    """Something that the agent suggests to do next; accept or reject each one that was shown."""
+    """A suggestion of the agent; accept or reject each one that was shown."""
 
     def __init__(
         self, session: Suggestions, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
@@ -265,14 +265,14 @@ class Suggestion:
 
     @property
     def new_text(self) -> str | None:
-        """The text of the document with the edits of this suggestion; None if it edits another document, or none."""
+        """Return the document's text with the edits of this suggestion; None if it edits another document, or none."""
         return None if self._edits is None else with_edits(self._text_then(), self._edits)
 
     async def accept(self) -> str:
-        """Do what is suggested, and tell the agent; returns the text of the document.
+        """Apply the suggestion, and notify the agent; returns the text of the document.
 
-        An edit of the document is applied to it, and the agent is told of the change as of any other. What another kind
-        of suggestion means is up to you. Raises `StaleSuggestion` if the document has changed since.
+        An edit is applied to the document, and the agent is notified of the change as of any other. Applying other
+        kinds is up to you. Raises `StaleSuggestion` if the document has changed since.
         """
         text = self.new_text
         self._settle()
@@ -282,7 +282,7 @@ class Suggestion:
         return self._document.text
 
     async def reject(self, reason: v1.NesRejectReason = "rejected") -> None:
-        """Tell the agent that the suggestion was not accepted, because it was `ignored`, for example.
+        """Notify the agent that the suggestion was not accepted, because it was `ignored`, for example.
 
         The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
         """
@@ -304,7 +304,9 @@ class Suggestion:
 
 
 def edits_in(uri: str, text: TextDocument, value: v1.NesSuggestion) -> list[Edit] | None:
-    """The edits of a suggestion for the document with this URI and text; None for others. Raises ProtocolError."""
+    """Return the edits of a suggestion for the document with this URI and text; None for others. Raises
+    ProtocolError.
+    """
     if not isinstance(value, v1.NesEditSuggestion) or key_of(value.uri) != key_of(uri):
         return None
     try:
@@ -339,7 +341,7 @@ class _RequestedSuggestions:
             self._posted.withdraw()
 
     async def suggestions(self) -> list[v1.NesSuggestion]:
-        """The suggestions; none if the document has changed since, or a newer request counts."""
+        """Return the suggestions; none if the document has changed since, or a newer request was made."""
         try:
             answer = await asyncio.shield(self._answer)
         except asyncio.CancelledError:

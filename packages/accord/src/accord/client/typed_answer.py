@@ -1,7 +1,7 @@
-"""Answers as data: a type travels in the prompt as a JSON Schema, and the answer comes back as a value of the type.
+"""Typed answers: a type travels in the prompt as a JSON Schema, and the answer becomes a value of the type.
 
 A model writes JSON as it likes: bare, in a fence, after a sentence. So the first JSON of the answer that fits counts.
-If none fits, the agent is told once what does not fit, and answers again.
+If none fits, the agent gets one message with the problem, and answers again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OutputType(Generic[T]):
         pydantic: Any = sys.modules.get("pydantic")
         model: Any = wanted
         try:
-            if hasattr(model, "model_json_schema"):  # a class of pydantic, or what has its two methods
+            if hasattr(model, "model_json_schema"):  # a class of pydantic, or one with its two methods
                 self.schema, self._decode = model.model_json_schema(), model.model_validate_json
             else:
                 self.schema, self._decode = msgspec.json.schema(wanted), msgspec.json.Decoder[T](wanted).decode
@@ -53,17 +53,17 @@ class OutputType(Generic[T]):
             if pydantic is None or (not isinstance(wanted, type) and get_origin(wanted) is None):
                 allowed = "a dataclass, a TypedDict, a msgspec.Struct, a model of pydantic, list[str] and the like"
                 raise wrong_type("session.prompt(output=...)", allowed, wanted) from error
-            adapter = pydantic.TypeAdapter(wanted)  # a type that holds models of pydantic
+            adapter = pydantic.TypeAdapter(wanted)  # a type that contains models of pydantic
             self.schema, self._decode = adapter.json_schema(), adapter.validate_json
 
     @property
     def request(self) -> str:
-        """What is added to the prompt."""
+        """Return the text that is added to the prompt."""
         schema = json.dumps(self.schema, ensure_ascii=False)
         return f"\nAnswer with nothing but JSON that fits this JSON Schema:\n{schema}\n"
 
     def read(self, text: str) -> T:
-        """The value in an answer; raises OutputError if none fits."""
+        """Return the value in an answer; raises OutputError if none fits."""
         problem = None
         for candidate in _candidates(text):
             try:
@@ -78,7 +78,7 @@ class OutputType(Generic[T]):
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """The parts of an answer that may be what was asked for, the likeliest first."""
+    """Yield the parts of an answer that may be the requested value, the likeliest first."""
     yield text.strip()
     yield from reversed(_FENCE.findall(text))
     decoder = json.JSONDecoder()
@@ -91,13 +91,13 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """A text that stands for itself: models leave out the quotes of a string, if it is all that they say."""
+    """Return a text as a JSON string: models omit the quotes of a string, if it is their whole answer."""
     if text and "\n" not in text and not text.startswith(("{", "[")):
         yield json.dumps(text)
 
 
 def _problem(error: ValueError) -> str:
-    """What does not fit, where, and what was wanted there."""
+    """Describe what does not fit, where, and what was expected there."""
     errors: Any = getattr(error, "errors", None)
     if not callable(errors):
         return str(error)
@@ -108,7 +108,7 @@ def _problem(error: ValueError) -> str:
 
 
 class TypedReply(Awaitable[T]):
-    """What comes back for a prompt with `output=`: await it for the answer, as a value of the type."""
+    """The reply to a prompt with `output=`: await it for the answer, as a value of the type."""
 
     def __init__(self, output: OutputType[T], reply: Reply, again: Callable[[str], Reply]) -> None:
         self.reply = reply

@@ -5,8 +5,8 @@
 Past the connection's mark, adjacent text chunks of one message are merged, so that a slow reader costs no more than the
 text itself. Past the hard limit all updates are dropped, and the reader gets an Overflow.
 
-While a reader waits, the connection keeps reading even if other readers are slow. It also does while a task awaits the
-end without reading; updates past the mark are then dropped.
+While a reader waits, the connection keeps reading even if other readers are slow. The same holds while a task awaits
+the end without reading; updates past the mark are then dropped.
 
 `UnknownSessionUpdates` has the updates of sessions that are not known yet: agents send updates before the answer to
 `session/new`, and some sessions never become known.
@@ -69,7 +69,7 @@ class UpdateBuffer:
         self.size = 0
         self._items: deque[tuple[Any, int]] = deque()
         self._intake = intake
-        """What pauses reading; None if these updates must never pause it."""
+        """Pauses reading; None if these updates must never pause it."""
         self._limit = limit
         self._news: asyncio.Future[None] | None = None
         self._finished = False
@@ -137,7 +137,7 @@ class UpdateBuffer:
             self._wake()
 
     def finish(self) -> None:
-        """No more updates will come. Those that are left no longer pause reading."""
+        """Note that no more updates will come. The remaining ones no longer pause reading."""
         if not self._finished:
             self._finished = True
             self._has_reader = True
@@ -162,7 +162,7 @@ class UpdateBuffer:
         return item.chunk() if isinstance(item, _Merged) else item
 
     async def get(self, pending: PendingRequest[Any] | None = None) -> Any:
-        """Wait for the next update; None after the last. A handler that has made this request waits for it."""
+        """Wait for the next update; None after the last. A handler that called this waits for it."""
         self._has_reader = True
         if self._reads_on:
             self._balance()
@@ -189,7 +189,9 @@ class UpdateBuffer:
 
     @contextmanager
     def awaiting_end(self) -> Generator[None]:
-        """While this lasts, a task waits for the end; without a reader, unread updates do not pause the connection."""
+        """Count a task that waits for the end; while it does so without a reader, unread updates do not pause the
+        connection.
+        """
         self._awaiting += 1
         self._balance()
         try:
@@ -221,14 +223,14 @@ def _is_plain(update: Any) -> bool:
 
 
 class UpdateListeners:
-    """Those who read the updates of one session or subagent outside of turns, each with a buffer."""
+    """The readers of the updates of one session or subagent outside of turns, each with a buffer."""
 
     def __init__(self, limit: int) -> None:
         self.buffers: list[UpdateBuffer] = []
         self._limit = limit
 
     def put(self, update: Any, size: int) -> None:
-        """Give everyone an update of this many bytes."""
+        """Give all readers an update of this many bytes."""
         for buffer in list(self.buffers):
             try:
                 buffer.put(update, size)
@@ -251,7 +253,7 @@ class UpdateListeners:
                 self.buffers.remove(buffer)
 
     def finish(self) -> None:
-        """No more updates will come."""
+        """Note that no more updates will come."""
         for buffer in list(self.buffers):
             buffer.finish()
 
@@ -260,7 +262,7 @@ log = logging.getLogger("accord")
 
 
 class UnknownSessionUpdates:
-    """Updates that came too soon, by session."""
+    """Updates that came before their session was known, by session."""
 
     def __init__(self, limit: int) -> None:
         self.size = 0
@@ -277,7 +279,7 @@ class UnknownSessionUpdates:
             log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
 
     def take(self, session_id: updates.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
-        """Remove and return the updates of this session, in the order in which they came."""
+        """Remove and return the updates of this session, in the order of arrival."""
         kept = self._kept.pop(session_id, [])
         self.size -= sum(size for _, _, size in kept)
         return [(update, params) for update, params, _ in kept]

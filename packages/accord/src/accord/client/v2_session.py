@@ -3,8 +3,8 @@
     prompt ──▶ Reply ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
     update ──▶ `V2TurnTracker`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
 
-Several turns may be open at once, and each gets every update from its beginning on. What comes while none is open is
-work that the agent began by itself, or in the background: `updates()` has it.
+Several turns may be open at once, and each gets every update from its beginning on. Updates while none is open are from
+work that the agent began itself, or from background work: `updates()` has them.
 """
 
 # The private members of a session and a reply are private to this room.
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("accord")
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
-"""The updates that make up most of the traffic, and who speaks in them."""
+"""The updates that make up most of the traffic, and their speakers."""
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
-"""The stop reason of work whose agent does not say why it ended."""
+"""The stop reason of work whose agent does not report one."""
 
 
 class _HeldUpdate(NamedTuple):
-    """An update that may belong to a prompt whose receipt has not come."""
+    """An update that may belong to a prompt whose receipt has not arrived."""
 
     number: int
     update: Any
@@ -54,7 +54,7 @@ class _HeldUpdate(NamedTuple):
 
 
 class _OpenTurn:
-    """A turn that is not done, and what it may get later."""
+    """A turn that is not done, and the updates that may turn out to be its own."""
 
     __slots__ = ("copy", "kept", "prompt", "turn")
 
@@ -64,7 +64,7 @@ class _OpenTurn:
         self.kept: deque[_HeldUpdate] = deque()
         """Updates that may belong to it, if its message was among them."""
         self.copy: int | None = None
-        """The place of the prompt in the timeline, where it is shown before the agent tells it."""
+        """The place of the prompt in the timeline, if it is shown before the agent reports it."""
 
 
 class V2Session(RemoteSession):
@@ -78,13 +78,13 @@ class V2Session(RemoteSession):
         self._tracker = V2TurnTracker(is_new=is_new)
         self._open: list[_OpenTurn] = []
         self._only: Reply | None = None
-        """The only open turn, while nothing but that turn and the state has to know of its updates."""
+        """The only open turn, if only that turn and the state need its updates."""
         self._view = UpdateView(self.state)
 
     # Turns
 
     def _send(self, turn: Reply) -> None:
-        # A prompt with a key of the caller may be another attempt, whose message is there already.
+        # A prompt with a key of the caller may be another attempt, whose message exists already.
         is_shown_at_once = not self._open and turn._idempotency_key is None
         peer = self._remote.peer
         key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
@@ -129,7 +129,7 @@ class V2Session(RemoteSession):
         if begun is not None:
             opened.turn._begin(begun.place)
             if end.stop_reason == "refusal":
-                if opened.copy is not None:  # what the agent said by itself may stand between it and its turn
+                if opened.copy is not None:  # the agent's own messages may be between it and its turn
                     self.state.refuse(opened.copy, opened.copy + 1)
                 self.state.refuse(begun.place, end.at.place)
         self._close_turn(opened, _result_of(end), end.at.place)
@@ -162,7 +162,7 @@ class V2Session(RemoteSession):
     # Cancelling
 
     async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
-        """Cancel what the agent works on and all prompts, and wait for the end of the first one; None without one."""
+        """Cancel the agent's work and all prompts, and wait for the end of the first one; None without one."""
         check_meta("session.cancel(meta=...)", meta)
         turns = [*(opened.turn for opened in self._open), *self._late.waiting]
         if not turns:
@@ -195,8 +195,8 @@ class V2Session(RemoteSession):
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
             if not self._tracker.is_working and any(it.prompt.receipt is not None for it in self._open):
-                # An agent owes no `idle` for work that it has not begun, or has ended without our noticing. It has
-                # heard of the cancellation when it answers what was sent after it, with a result or an error.
+                # An agent need not send `idle` for work that it has not begun, or has ended without our noticing. It
+                # has received the cancellation when it answers a later request, with a result or an error.
                 asked = self._remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
                 asked.then(lambda _: self._cancelled_without_work())
         self.state.cancel_unfinished()
@@ -251,7 +251,7 @@ class V2Session(RemoteSession):
             turn._overflowed(overflow)
 
     def _received_state(self, turn: Reply, update: v2.SessionStateUpdate, size: int) -> None:
-        """Take the session's state for the only open turn; readers get it as it is."""
+        """Apply the session's state for the only open turn; readers get it unchanged."""
         ended = self._tracker.received_state(update, len(self.state) if update.state == IDLE else 0)
         try:
             self.state.add(update, size)
@@ -276,7 +276,7 @@ class V2Session(RemoteSession):
             self._received_end(ended)
 
     def _received_end(self, ended: tuple[WorkEnd, Sequence[TrackedPrompt]] | None) -> None:
-        """Finish the turns that an update has ended, and wake those who wait until the agent is idle."""
+        """Finish the turns that an update has ended, and wake the tasks that wait until the agent is idle."""
         if ended is not None:
             end, prompts = ended
             if prompts:
@@ -299,7 +299,7 @@ class V2Session(RemoteSession):
         return stop
 
     def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
-        """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
+        """Pass an update to the open turns that it belongs to, and keep it for those that it may belong to."""
         is_alone = len(self._open) == 1
         tells = self._tracker.tells_messages
         for opened in list(self._open):
@@ -314,7 +314,7 @@ class V2Session(RemoteSession):
                 opened.kept += [_HeldUpdate(self._tracker.number, each, size) for each in updates]
 
     def _forget_kept(self, end: WorkEnd) -> None:
-        """Forget what the prompts that have not begun can no longer get: it was the work of one that has ended."""
+        """Forget updates that cannot belong to the waiting prompts: they came from work that has ended."""
         first = self._tracker.unclaimed
         for opened in self._open:
             while opened.kept and opened.prompt.begun is None and opened.kept[0].number < (first or end.at.number + 1):
@@ -333,7 +333,7 @@ class V2Session(RemoteSession):
     # Life
 
     def _forget(self) -> None:
-        """Forget what was said and done, before the agent replays it."""
+        """Forget the conversation, before the agent replays it."""
         super()._forget()
         self._view.clear()
 
@@ -346,18 +346,18 @@ class V2Session(RemoteSession):
         self._is_open = True
 
     def _replayed(self) -> None:
-        """The agent has answered the request for a replay; warn if it did not say that the replay is complete."""
+        """Note the answer to the request for a replay; warn if the agent did not report the replay as complete."""
         if self.state.history_length is None:
             log.warning("%s did not say where the replay of session %s ends: it may be cut off", self.agent, self.id)
 
     def _connection_ended(self, error: Exception) -> None:
-        """Fail the turns whose prompts the agent had taken; the others have failed with their requests."""
+        """Fail the turns whose prompts the agent had accepted; the others have failed with their requests."""
         self._tracker.drop_all()
         for opened in list(self._open):
             self._close_turn(opened, error)
 
     async def _ended(self) -> None:
-        """End here: the session was closed, or its connection has ended for good."""
+        """End the session here: it was closed, or its connection has ended for good."""
         self._turns.extend(opened.turn for opened in self._open)
         self._open.clear()
         self._note_only()

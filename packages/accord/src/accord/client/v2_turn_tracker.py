@@ -1,7 +1,7 @@
-"""When prompts begin and end in version 2, as far as a session's updates say it. PURE.
+"""Decides when prompts begin and end in version 2, as far as a session's updates show it. PURE.
 
-Version 2 answers a prompt with a receipt, and tells of the work by the session's state. It does not say which prompt an
-`idle` belongs to, and the receipt and the updates may come in any order. These are the rules:
+Version 2 answers a prompt with a receipt, and reports the work by the session's state. It does not report which prompt
+an `idle` belongs to, and the receipt and the updates may come in any order. These are the rules:
 
 - Updates are numbered as they arrive.
 - An *end of work* is an `idle` after any other state; or, because some agents leave out `running`, an `idle` with a
@@ -16,8 +16,8 @@ Version 2 answers a prompt with a receipt, and tells of the work by the session'
   receipt comes is done by the first end of work that has ended no other prompt, if that work began after the prompt was
   sent, and if the agent has left out `running` then or has never told of a prompt's message.
 
-So one end of work can be that of several prompts, when the agent takes a second prompt into its running work; and the
-end of a stretch that the agent began by itself is not the end of a prompt that still waits.
+So one end of work can be that of several prompts, when the agent adds a second prompt to its running work; and the end
+of work that the agent began itself is not the end of a prompt that still waits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WorkEnd(msgspec.Struct, frozen=True):
     """Whether the agent left out `running`."""
     at: UpdateMark
     stop_reason: str | None
-    """Why the work ended; None if the agent does not say."""
+    """Why the work ended; None if the agent does not report it."""
     error: v2.Error | None
     usage: v1.Usage | None
     meta: dict[str, Any] | None
@@ -64,15 +64,15 @@ class TrackedPrompt:
 
     def __init__(self, sent: UpdateMark, *, sent_while_idle: bool) -> None:
         self.sent = sent
-        """When it was sent."""
+        """The time of sending."""
         self.sent_while_idle = sent_while_idle
         """Whether the agent did nothing when it was sent."""
         self.message_id: str | None = None
         """The id of its message; None before the receipt."""
         self.receipt: UpdateMark | None = None
-        """When the receipt came."""
+        """The time of the receipt."""
         self.begun: UpdateMark | None = None
-        """Where its message was first told of; None before."""
+        """The place where its message was first reported; None before."""
 
 
 class V2TurnTracker:
@@ -82,15 +82,15 @@ class V2TurnTracker:
         self.number = 0
         """The number of the last update."""
         self.activity: str | None = IDLE if is_new else None
-        """The state of the session in the protocol's words; None if the agent did not tell it yet."""
+        """The state of the session in the protocol's words; None if the agent has not sent it yet."""
         self.prompts: list[TrackedPrompt] = []
         """The prompts that are not done, in the order in which they were sent."""
         self.spoke = False
         """Whether the agent began a message since the last end of work and the last prompt; the caller may set it."""
         self.tells_messages = False
-        """Whether the agent has told of the message of a prompt."""
+        """Whether the agent has reported the message of a prompt."""
         self._tells_work = False
-        """Whether the agent has told of a state other than `idle`."""
+        """Whether the agent has reported a state other than `idle`."""
         self._began = 0
         """The number of the update with which the present work began."""
         self._without_receipt = 0
@@ -98,22 +98,24 @@ class V2TurnTracker:
         self._inserted = False
         """Whether a message of the user was inserted since the last end of work."""
         self._told: dict[str, UpdateMark] = {}
-        """Where messages of the user were first told of, as long as a prompt has no receipt."""
+        """Where messages of the user were first reported, as long as a prompt has no receipt."""
         self._ends: list[WorkEnd] = []
         """The ends of work, as long as a prompt has no receipt."""
         self._claimable: list[WorkEnd] = []
-        """Those of them that have ended no prompt."""
+        """The ends of work that have ended no prompt."""
         self._claimed: WorkEnd | None = None
-        """The last of them that ended a prompt whose message was not told of."""
+        """The last end of work that ended a prompt whose message was not reported."""
 
     @property
     def is_working(self) -> bool:
-        """Whether the agent works, or waits for the user to go on; also when it lost track of that."""
+        """Whether the agent works, or waits for the user to continue; also when it lost track of that."""
         return self.activity not in (None, IDLE)
 
     @property
     def unclaimed(self) -> int | None:
-        """The number of the first message of the user that may belong to a prompt without a receipt; None if none."""
+        """Return the number of the first message of the user that may belong to a prompt without a receipt; None if
+        none.
+        """
         return min(mark.number for mark in self._told.values()) if self._told else None
 
     # Prompts
@@ -127,7 +129,7 @@ class V2TurnTracker:
         return prompt
 
     def received_receipt(self, prompt: TrackedPrompt, message_id: str, place: int) -> WorkEnd | None:
-        """The receipt of a prompt has come; returns the end of its work if that has come before."""
+        """Note the receipt of a prompt; returns the end of its work if that has come before."""
         prompt.message_id, prompt.receipt = message_id, UpdateMark(self.number, place)
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
         prompt.begun = self._told.pop(message_id, None)
@@ -147,9 +149,9 @@ class V2TurnTracker:
         return ended
 
     def _claim(self, prompt: TrackedPrompt) -> WorkEnd | None:
-        """The end of work of a prompt whose message was not told of; None if that is still to come."""
+        """Return the end of work of a prompt whose message was not reported; None if that is still to come."""
         if self._told:
-            return None  # the agent tells of messages, and this one's will follow
+            return None  # the agent reports messages, and this one will follow
         last = self._claimed
         for end in self._claimable:
             if end.began > prompt.sent.number and (end.is_bare or not self.tells_messages):
@@ -160,7 +162,7 @@ class V2TurnTracker:
                 self._claimed = end
                 return end
         if last is not None and last.at.number > prompt.sent.number and not self.tells_messages:
-            prompt.begun = prompt.sent  # it was taken into the work of a prompt whose receipt came last as well
+            prompt.begun = prompt.sent  # it was added to the work of a prompt whose receipt came last as well
             return last
         return None
 
@@ -172,14 +174,14 @@ class V2TurnTracker:
         self._forget()
 
     def drop_all(self) -> list[TrackedPrompt]:
-        """The connection has ended: forget what the agent did, and return the prompts that were not done."""
+        """Forget the agent's work at the end of the connection, and return the prompts that were not done."""
         dropped, self.prompts = self.prompts, []
         self.activity, self._inserted, self._without_receipt = None, False, 0
         self._forget()
         return dropped
 
     def _forget(self) -> None:
-        """Forget what only prompts without a receipt need to know."""
+        """Forget the data that only prompts without a receipt need."""
         if not self._without_receipt and (self._told or self._ends):
             self._told.clear()
             self._ends.clear()
@@ -191,7 +193,7 @@ class V2TurnTracker:
     def received(self, update: v2.SessionUpdate, place: int) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
         """Take the next update; `place` is the length of the timeline before it.
 
-        Returns the end of work that this update is, with the prompts that are done by it; None for any other update.
+        Returns the end of work that this update reports, with the prompts that it ends; None for any other update.
         """
         kind = update.__class__
         if kind is v2.SessionStateUpdate:
@@ -251,5 +253,5 @@ class V2TurnTracker:
 
     @property
     def _may_have_worked(self) -> bool:
-        """Whether the agent may have worked since it was idle, though it did not say so."""
+        """Whether the agent may have worked unreported since it was idle."""
         return self._inserted or (self._without_receipt > 0 and (self.spoke or not self._tells_work))

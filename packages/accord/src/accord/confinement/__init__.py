@@ -3,7 +3,7 @@
     CommandHost(["my-agent"], limits=ProcessLimits(memory="2G", cpus=2, tasks=512))
     CommandHost(["my-agent"], limits=ProcessLimits(memory="2G"), container=Container("my/image"))
 
-The kernel keeps the limits, so all that an agent starts counts together. There are three ways:
+The kernel enforces the limits, so an agent and everything it starts count together. There are three ways:
 
 | module | the way | where |
 |---|---|---|
@@ -11,5 +11,5 @@ The kernel keeps the limits, so all that an agent starts counts together. There 
 | `cgroup` | a scope of systemd | Linux, where systemd runs and no group is delegated |
 | `container` | a container | where podman or docker is |
 
-Without one of them, a server with limits does not start. Nothing here depends on an agent or on HTTP.
+Without one of them, a server with limits does not start. This package knows nothing of agents or HTTP.
 """

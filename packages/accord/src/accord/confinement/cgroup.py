@@ -1,7 +1,7 @@
-"""Control groups: one with limits for each agent, made by this server or by systemd; and the choice of a way to limit.
+"""Control groups: one with limits for each agent, made by this server or by systemd; and the choice of a mechanism.
 
-A group with limits below it may hold no processes. So systemd has to put the server into a group of its own
-(`DelegateSubgroup=server`): the agents' groups are made beside it. `ACCORD_CGROUP` names another group to use.
+A group that sets limits for groups below it may hold no processes. So systemd has to put the server into a group of its
+own (`DelegateSubgroup=server`): the agents' groups are made beside it. `ACCORD_CGROUP` names another group to use.
 
 A server without a delegated group asks systemd for a scope. `systemd-run --scope` moves itself into a new scope and
 becomes the agent, so standard streams and the exit code are the agent's own.
@@ -25,7 +25,7 @@ from accord.errors import AccordError
 from accord.transports.launch import program_file
 
 PATIENCE = 5.0
-"""Seconds in which killed processes are gone; only a process that waits for a broken disk takes longer."""
+"""Seconds within which killed processes disappear; only a process that waits for a broken disk takes longer."""
 
 
 class ControlGroup:
@@ -34,7 +34,7 @@ class ControlGroup:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.members = folder / "cgroup.procs"
-        """The file that holds the ids of its processes; a process moves in by writing 0."""
+        """The file with the ids of its processes; a process joins by writing 0."""
 
     def make(self, settings: Mapping[str, str]) -> None:
         """Make it, with these values in its files. Raises AccordError."""
@@ -49,7 +49,7 @@ class ControlGroup:
             raise AccordError(f"cannot limit the agent: control group {self._folder}: {error.strerror}") from error
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel has ended a process because the group's memory was full."""
+        """Whether the kernel has killed a process because the group's memory was full."""
         return self._count("memory.events", "oom_kill") > 0
 
     def was_refused_a_process(self) -> bool:
@@ -75,7 +75,7 @@ class ControlGroup:
 
     def _kill(self) -> None:
         try:
-            # "r+": the file must be there, since Linux 5.14.
+            # "r+": the file must exist, since Linux 5.14.
             with (self._folder / "cgroup.kill").open("r+") as file:
                 file.write("1")
         except OSError:
@@ -116,7 +116,7 @@ _CPU_PERIOD = 100_000
 
 
 def needed(limits: ProcessLimits) -> dict[str, str]:
-    """The controllers that keep these limits, each with the option that asks for it.
+    """Return the controllers that enforce these limits, each with its option.
 
     >>> needed(ProcessLimits(memory="2G", tasks=9))
     {'memory': 'memory', 'pids': 'tasks'}
@@ -129,7 +129,7 @@ _CONTROLLERS = {"memory": "memory", "cpus": "cpu", "tasks": "pids"}
 
 
 def settings(limits: ProcessLimits) -> dict[str, str]:
-    """What is written to the files of an agent's group.
+    """Return the contents of the files of an agent's group.
 
     `memory.high` stays unset: it would slow an agent down until it seems to hang, and never end it.
 
@@ -147,7 +147,7 @@ def settings(limits: ProcessLimits) -> dict[str, str]:
 
 
 def cgroup_problem(limits: ProcessLimits) -> str:
-    """Why control groups cannot keep these limits here; empty if they can."""
+    """Return why control groups cannot enforce these limits here; empty if they can."""
     if sys.platform != "linux":
         return "only Linux has control groups"
     try:
@@ -193,7 +193,7 @@ def _base() -> Path:
 
 
 def mounted(mountinfo: str) -> Path | None:
-    """Where the file system of version 2 is.
+    """Return where the file system of version 2 is mounted.
 
     >>> mounted("30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw").as_posix()
     '/sys/fs/cgroup'
@@ -206,7 +206,7 @@ def mounted(mountinfo: str) -> Path | None:
 
 
 class ControlGroups(Confinement):
-    """A control group for each agent. `cgroup_problem` has said that it can be made."""
+    """A control group for each agent. `cgroup_problem` has checked that it can be made."""
 
     def __init__(self, limits: ProcessLimits) -> None:
         self._limits = limits
@@ -224,7 +224,9 @@ class ControlGroups(Confinement):
             group.remove_now()
 
     def _left_behind(self) -> Iterator[ControlGroup]:
-        """The groups of processes that have ended, and of one that had our number: this one has made none yet."""
+        """Return the groups of processes that have ended, and of an earlier one with our number: this process has made
+        none yet.
+        """
         for folder in self._base.iterdir():
             found = _NAME.fullmatch(folder.name)
             if found is not None and (int(found[1]) == os.getpid() or not Path(f"/proc/{found[1]}").exists()):
@@ -235,7 +237,7 @@ class _InGroup(Confined):
     def __init__(self, group: ControlGroup, command: Sequence[str], limits: ProcessLimits) -> None:
         self._group = group
         self._limits = limits
-        # The shell moves itself before it becomes the agent, so nothing of the agent runs outside of the group.
+        # The shell moves itself before it becomes the agent, so no part of the agent runs outside of the group.
         self.command = ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.members), *command]
 
     async def limit_hit(self) -> str:
@@ -254,7 +256,7 @@ _BOOTED = Path("/run/systemd/system")
 
 
 def scope_problem() -> str:
-    """Why no scope can be made here; empty if one can."""
+    """Return why no scope can be made here; empty if one can."""
     if sys.platform != "linux":
         return "and systemd runs only there"
     if not _BOOTED.is_dir() or program_file("systemd-run") is None:
@@ -271,7 +273,7 @@ def _is_root() -> bool:
 
 
 def properties(limits: ProcessLimits) -> list[str]:
-    """The limits as properties of a scope.
+    """Return the limits as properties of a scope.
 
     >>> properties(ProcessLimits(memory="1M", cpus=1.5, tasks=9))
     ['MemoryMax=1048576', 'MemorySwapMax=0', 'CPUQuota=150%', 'TasksMax=9']
@@ -287,7 +289,7 @@ def properties(limits: ProcessLimits) -> list[str]:
 
 
 def command_in_scope(unit: str, limits: ProcessLimits, command: Sequence[str], *, is_root: bool) -> list[str]:
-    """The command that starts another one in a scope of this name.
+    """Return the command that starts another one in a scope of this name.
 
     >>> " ".join(command_in_scope("a.scope", ProcessLimits(tasks=9), ["my-agent", "--acp"], is_root=False))
     'systemd-run --user --scope --quiet --unit a.scope -p TasksMax=9 -- my-agent --acp'
@@ -309,7 +311,7 @@ class Scopes(Confinement):
         return _InScope(f"accord-{os.getpid()}-{self._made}.scope", self._limits, command)
 
     def sweep(self) -> None:
-        """Nothing: the agents of a server that has ended are ended by their guard, and systemd removes empty scopes."""
+        """Do nothing: a guard ends the agents of a server that has ended, and systemd removes empty scopes."""
 
 
 class _InScope(Confined):
@@ -334,7 +336,7 @@ class _InScope(Confined):
 
 
 def confinement_for(limits: ProcessLimits, container: Container | None = None) -> Confinement:
-    """The way in which this machine can keep the limits. Raises AccordError where there is none."""
+    """Return the mechanism with which this machine can enforce the limits. Raises AccordError if there is none."""
     if container is not None:
         return Containers(container, limits)
     why_no_group = cgroup_problem(limits)

@@ -1,6 +1,6 @@
-"""Containers: each agent runs in one of its own, by podman or docker.
+"""Containers: each agent runs in its own, by podman or docker.
 
-The container sees nothing of this machine but the folders that are lent to it, each under its own path, so that the
+The container sees only the folders of this machine that are shared with it, each under its own path, so that the
 folders of a session have the same names on both sides.
 """
 
@@ -25,7 +25,7 @@ ENGINES = ("podman", "docker")
 """The programs that run containers, in the order in which they are looked for."""
 
 PATIENCE = 10.0
-"""Seconds that the engine has to answer a question, and to remove what an ended server has left."""
+"""Seconds that the engine has to answer a question, and to remove the containers of an ended server."""
 
 
 _KILLED = 137
@@ -33,16 +33,16 @@ _KILLED = 137
 
 
 class Container(msgspec.Struct, frozen=True):
-    """Where agents run: an image, and what of this machine is lent to them."""
+    """Where agents run: an image, and the folders of this machine that are shared with it."""
 
     image: str
     """The image's name; the agent's command is run in it."""
     folders: Sequence[str | Path] = ()
     """Folders of this machine that the agent may read and write, each under the same path."""
     engine: str | None = None
-    """The program that runs it; None is podman, or docker where that is missing."""
+    """The program that runs it; None is podman, or docker if that is missing."""
     network: str | None = None
-    """The network, in the engine's words: `none` for no network; None is the engine's usual one."""
+    """The network, by the engine's name for it: `none` for no network; None is the engine's default."""
 
 
 def command_in_container(
@@ -53,9 +53,9 @@ def command_in_container(
     command: Sequence[str],
     variables: Sequence[str],
 ) -> list[str]:
-    """The command that starts another one in a container of this name.
+    """Return the command that starts another one in a container of this name.
 
-    Variables are named and not given, because everyone on this machine can read a command.
+    The command has only the names of variables, because everyone on this machine can read it.
 
     >>> " ".join(command_in_container("podman", "a", Container("img"), ProcessLimits(tasks=9), ["agent"], ["KEY"]))
     'podman run --name a -i --init --cap-drop=ALL --security-opt=no-new-privileges --pids-limit=9 --env KEY img agent'
@@ -77,7 +77,7 @@ def command_in_container(
 
 
 class Containers(Confinement):
-    """A container for each agent. Raises AccordError where no engine is, or a folder cannot be lent."""
+    """A container for each agent. Raises AccordError if there is no engine, or a folder cannot be shared."""
 
     def __init__(self, container: Container, limits: ProcessLimits) -> None:
         self._container = container
@@ -120,7 +120,7 @@ class _InContainer(Confined):
         state = await self._ask("inspect", "--format", "{{.State.OOMKilled}} {{.State.ExitCode}}")
         if state.startswith("true"):
             return f"the agent ran out of memory: it may use {self._limits.memory_words}"
-        if state.endswith(f" {_KILLED}"):  # podman does not learn why where control groups are of version 1
+        if state.endswith(f" {_KILLED}"):  # podman does not learn the reason if control groups are of version 1
             return f"the agent was killed, perhaps because it ran out of memory: it may use {self._limits.memory_words}"
         return ""
 
@@ -142,7 +142,7 @@ def _engine(given: str | None) -> str:
 
 
 def _here() -> str:
-    """This machine, in a container's name: another machine may share the engine."""
+    """Return this machine's part of a container's name: another machine may share the engine."""
     return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "here"
 
 

@@ -1,4 +1,4 @@
-"""`ProcessLimits`: how much an agent and all that it starts may use; numbers of bytes as people write them. PURE."""
+"""`ProcessLimits`: how much an agent and its child processes may use; and sizes in units such as "2G". PURE."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_MEMORY = 1 << 20
 
 
 class ProcessLimits:
-    """How much an agent may use, with everything that it starts.
+    """How much an agent and its child processes may use.
 
     `memory` is a number of bytes, or text such as "2G"; an agent that takes more is ended. `cpus` is a number of
     processors, such as 1.5: with more work it is slowed down. `tasks` is the number of processes and threads: more
@@ -42,7 +42,7 @@ class ProcessLimits:
 
     @property
     def memory_words(self) -> str:
-        """The limit of memory, for people.
+        """Return the limit of memory in readable form.
 
         >>> ProcessLimits(memory="1536M").memory_words
         '1.5 GiB'
@@ -64,7 +64,7 @@ _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def bytes_in(text: str) -> int | None:
-    """The number of bytes that a text such as 64M, 2 GiB or 1000 means; None for any other text.
+    """Return the number of bytes of a text such as 64M, 2 GiB or 1000; None for any other text.
 
     >>> bytes_in("64M"), bytes_in("2 GiB"), bytes_in("much")
     (67108864, 2147483648, None)
@@ -74,7 +74,7 @@ def bytes_in(text: str) -> int | None:
 
 
 def in_words(size: int) -> str:
-    """A number of bytes in the largest unit of which it has one.
+    """Return a number of bytes in the largest unit that fits.
 
     >>> in_words(1_610_612_736)
     '1.5 GiB'
@@ -88,7 +88,7 @@ def in_words(size: int) -> str:
 
 
 async def answer_of(*command: str) -> str:
-    """What this command prints; its errors are dropped. Raises OSError."""
+    """Return a command's output; its errors are dropped. Raises OSError."""
     asking = await asyncio.create_subprocess_exec(
         *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -104,15 +104,15 @@ class Confined(ABC):
 
     @abstractmethod
     async def limit_hit(self) -> str:
-        """Which limit ended it, in words; empty if none did. It has ended."""
+        """Return which limit ended it, in words; empty if none did. Call it after the end."""
 
     @abstractmethod
     async def close(self) -> None:
-        """End what is left of it, and give back what it took."""
+        """End its remaining processes, and free its resources."""
 
 
 class Confinement(ABC):
-    """A way to limit agents."""
+    """A mechanism that limits agents."""
 
     @abstractmethod
     def confine(self, command: Sequence[str], env: Mapping[str, str | None]) -> Confined:
@@ -120,4 +120,4 @@ class Confinement(ABC):
 
     @abstractmethod
     def sweep(self) -> None:
-        """Remove what servers that have ended have left behind."""
+        """Remove the remains of servers that have ended."""

@@ -1,6 +1,6 @@
-"""What the versions of the protocol say, and how. `Dialect`: how one session speaks in one version.
+"""The dialects: how one session speaks in one version of the protocol (`Dialect`).
 
-Sessions, turns and tools are the same in every version. What they do reaches the client through a dialect:
+Sessions, turns and tools are the same in every version. Their updates reach the client through a dialect:
 
 - what streams (`turn.say`, `turn.think`) is made from the dialect's classes, with no conversion;
 - every other update may be a value of either version, and `fitted` gives what is sent in its place;
@@ -24,18 +24,18 @@ from accord.session import SessionState
 from accord.session.replay_scan import Version
 
 Activity = Literal["running", "requires_action", "idle"]
-"""What a session does: it works, it waits for its user, or it does nothing."""
+"""A session's activity: it works, it waits for its user, or it is idle."""
 
 
 ENDED = ("completed", "failed", "cancelled")
 """The statuses with which a tool call ends."""
 
 Kind = Literal["tool_call", "terminal"]
-"""What can run beside the turns, and be cancelled by itself."""
+"""The kinds of work that can run beside the turns, and be cancelled individually."""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why work ended with an error: what the answer to a request would say."""
+    """The error with which work ended, as the answer to a request would report it."""
 
     code: int
     message: str
@@ -43,7 +43,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stretch of work ended."""
+    """The end of a stretch of work."""
 
     stop_reason: str
     usage: v1.Usage | None = None
@@ -52,12 +52,12 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says nothing but the stop reason."""
+        """Whether it holds only the stop reason."""
         return self.usage is None and self.failure is None and not self.meta
 
 
 class Background(msgspec.Struct, frozen=True):
-    """One thing that runs beside the turns: a tool call or a terminal."""
+    """One part of the background work: a tool call or a terminal."""
 
     kind: Kind
     id: str
@@ -69,11 +69,11 @@ FOLDED = {
     "session_message": "session_messages",
     "terminal": "terminals",
 }
-"""Where a session's state has what is replayed by its id, by the kinds of `replay_scan`."""
+"""The fields of a session's state with the things that are replayed by their ids, by the kinds of `replay_scan`."""
 
 
 def folded_fields(key: tuple[str, str], state: SessionState, update: type[Any]) -> dict[str, Any]:
-    """The fields of the update that says what something is now, of which an update's first field is the id."""
+    """Return the fields of the update that describes a thing's present state; an update's first field is the id."""
     found = getattr(state, FOLDED[key[0]])[key[1]]
     named, *others = update.__struct_fields__
     values: dict[str, Any] = {name: getattr(found, name) for name in others}
@@ -90,49 +90,51 @@ class Dialect(ABC):
     """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
 
     tells_states: ClassVar[bool] = False
-    """Whether what a session does is an update."""
+    """Whether a session's activity is sent as an update."""
     plain_state: Callable[[Activity, str | None], bytes]
-    """If it is one: the JSON of a `state` that says nothing but the activity and the stop reason, as most do."""
+    """If it is: returns the JSON of a `state` with only the activity and the stop reason, the most common form."""
 
     agent_chunk: type[Any]
     """The classes of chunks belong to the hot path, so each is one attribute away."""
     thought_chunk: type[Any]
     user_chunk: type[Any]
     sendable: frozenset[type[Any]]
-    """The classes of updates that are sent as they are; `fitted` says what is sent for all others."""
+    """The classes of updates that are sent unchanged; `fitted` converts all others."""
 
     @abstractmethod
     def fitted(self, update: Any) -> Sequence[Any]:
-        """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
+        """Return the updates to send for this one, in order; raises ConversionError if this version cannot
+        express it.
+        """
 
     @abstractmethod
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         """The updates that make this the whole message with this id."""
 
     def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
-        """The client has learnt this of a tool call from another message, such as a question."""
+        """Note that the client got these details of a tool call from another message, such as a question."""
 
-    # What only some versions tell: None stands for nothing
+    # Updates that only some versions have; None means no update
 
     def state(self, activity: Activity, background: Sequence[Background] | None, end: End | None = None) -> Any | None:  # noqa: ARG002
-        """The update that tells what the session does.
+        """Return the update with the session's activity.
 
-        `background` is None as long as the session has never had any; `end` is the end of the work before.
+        `background` is None as long as the session has never had any; `end` is the end of the previous work.
         """
         return None
 
     def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
-        """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
+        """Return the update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
         return None
 
     def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any | None:  # noqa: A002, ARG002
-        """The update that adds output to a terminal, or `replaces` all of it."""
+        """Return the update that adds output to a terminal, or `replaces` all of it."""
         return None
 
     def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> Any | None:  # noqa: A002, ARG002
-        """The update that says how a command ended."""
+        """Return the update with the end of a command."""
         return None
 
     def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any | None:  # noqa: A002, ARG002
-        """The update that says whether the client may cancel this."""
+        """Return the update that says whether the client may cancel this."""
         return None

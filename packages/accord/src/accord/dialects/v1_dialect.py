@@ -1,7 +1,7 @@
-"""The dialect of version 1: the lossy one. The answer to a prompt tells how its turn ended.
+"""The dialect of version 1: the lossy one. The answer to a prompt reports how its turn ended.
 
-Most updates go as they are made. A tool call is a `tool_call` where it begins and a `tool_call_update` afterwards, and
-the plan `main` is the `plan`. What version 1 has no word for becomes the nearest one; replays say it in the same way:
+Most updates are sent unchanged. A tool call is a `tool_call` where it begins and a `tool_call_update` afterwards, and
+the plan `main` is the `plan`. Updates that version 1 lacks become the nearest one that it has, in replays as well:
 
 | in the vocabulary | in version 1 |
 |---|---|
@@ -35,7 +35,9 @@ from accord.session import Message, SessionState, ToolCallState, updates
 from accord.session.replay_scan import FoldedRecord, Key
 
 REMEMBERED = 10_000
-"""Tool calls of a session that are known to the client; a change of an older one that has a title begins it anew."""
+"""Tool calls of a session that the client is known to have; a change of an older one that has a title begins
+it again.
+"""
 
 
 @functools.cache
@@ -46,7 +48,7 @@ def _own_updates() -> frozenset[type[Any]]:
 
 @functools.cache
 def sendable() -> frozenset[type[Any]]:
-    """Updates that can simply be sent."""
+    """Return the classes of updates that can be sent unchanged."""
     known = _own_updates() - {v1.ToolCall, v1.ToolCallProgress}
     return known.difference(updates_that_need(v1.SessionNotification)) | {Unknown}
 
@@ -66,7 +68,7 @@ class V1Dialect(Dialect):
         self._known: dict[str, None] = {}
         """The tool calls that the client knows, the newest of them."""
         self._content: dict[str, list[Any]] = {}
-        """The content of each unfinished tool call, because every change holds all of it."""
+        """The content of each unfinished tool call, because every change contains all of it."""
 
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         return [v1.AgentMessageChunk(block, message_id) for block in blocks]
@@ -91,14 +93,14 @@ class V1Dialect(Dialect):
         return all_to_v1(update)
 
     def _tool_call(self, update: updates.ToolCallProgress) -> Sequence[Any]:
-        """A tool call that the client does not know begins, if it has a title; so does one that says everything."""
+        """Begin a tool call that the client does not know, if it has a title; also one whose update is complete."""
         tool_call_id, said = update.tool_call_id, tool_call_fields(update)
         if update.status in ENDED or (update.content is not UNSET and not update.content):
             self._content.pop(tool_call_id, None)
         elif update.content:
             self._content[tool_call_id] = list(update.content)
         is_known = tool_call_id in self._known
-        if is_known and len(said) == 1 and said["meta"] is None:  # version 1 has no word for what it says
+        if is_known and len(said) == 1 and said["meta"] is None:  # version 1 cannot express it
             return ()
         if not is_known:
             self._known[tool_call_id] = None
@@ -154,7 +156,7 @@ def tool_kind(kind: str) -> str:
 
 
 def tool_content(item: Any) -> list[Any]:
-    """What an item of a tool call's content becomes."""
+    """Convert an item of a tool call's content."""
     if isinstance(item, _AS_THEY_ARE):
         return [item]
     from accord.schema.conversion import all_to_v1  # loads the types of version 2
@@ -170,7 +172,7 @@ def _says_all(update: updates.ToolCallUpdate) -> bool:
 
 
 def plan(update: updates.PlanUpdate) -> v1.Plan | v1.PlanUpdate:
-    """A plan; the plan `main` has no id."""
+    """Convert a plan; the plan `main` has no id."""
     told = update.plan
     if not isinstance(told, updates.PlanItems):
         return v1.PlanUpdate(cast("Any", told), meta=update.meta)
@@ -192,7 +194,7 @@ def steps(entries: Iterable[updates.PlanEntry]) -> list[v1.PlanEntry]:
     ]
 
 
-# The other updates of which version 1 has classes of its own. PURE.
+# The other updates for which version 1 has its own classes. PURE.
 
 _OWN: dict[type, Any] = {
     updates.SessionInfoUpdate: v1.SessionInfoUpdate,
@@ -204,7 +206,7 @@ _OWN: dict[type, Any] = {
 
 
 def own_update(update: Any) -> Any | None:
-    """The update of version 1 for one of the vocabulary, or of version 2; None for others."""
+    """Return the update of version 1 for one of the vocabulary, or of version 2; None for others."""
     if isinstance(update, updates.AvailableCommandsUpdate):
         return v1.AvailableCommandsUpdate(commands(update.available_commands), meta=update.meta)
     if isinstance(update, updates.ConfigOptionUpdate):
@@ -221,7 +223,7 @@ def own_update(update: Any) -> Any | None:
 
 
 def subagent_state(state: Any) -> Any:
-    """What a subagent does, without what runs in its background."""
+    """Return a subagent's state, without its background work."""
     kind: Any = next((it for it in _STATES if isinstance(state, it)), None)
     return state if kind is None else kind(**{name: getattr(state, name) for name in kind.__struct_fields__})
 
@@ -243,7 +245,7 @@ def _input(given: Any) -> v1.UnstructuredCommandInput | None:
 
 
 def options_in_v1(offered: Iterable[Any]) -> list[v1.SessionConfigOption]:
-    """Config options; those of unknown types stay as they came."""
+    """Convert config options; those of unknown types are not changed."""
     return [_option(it) for it in offered]
 
 
@@ -280,18 +282,18 @@ _CHUNKS = {"user": v1.UserMessageChunk, "agent": v1.AgentMessageChunk, "thought"
 
 
 def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
-    """Chunks with this content, which is all of a message or part of it."""
+    """Return chunks with this content, which is all of a message or part of it."""
     for block in content:
         yield _CHUNKS[told.speaker](block, told.id)
 
 
 def whole_message(told: Message) -> Iterator[Any]:
-    """A message that is told at once."""
+    """Return a message that is sent at once."""
     return message(told, told.content, first=True)
 
 
 def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
-    """A tool call as it is now."""
+    """Return a tool call in its present state."""
     return v1.ToolCall(
         call.id,
         call.title,
@@ -335,7 +337,7 @@ _UPDATES = {
 
 
 def thing(key: Key, state: SessionState) -> list[Any]:
-    """Something else that has an id."""
+    """Return another thing that has an id."""
     if (kind := _UPDATES.get(key[0])) is None:
         return []  # a terminal: the tool calls that show it have its text
     fields = folded_fields(key, state, kind)
@@ -354,20 +356,20 @@ def _given(value: Any) -> Any:
 
 
 def plan_without_ids(record: FoldedRecord) -> v1.Plan | None:
-    """The plan for a client that has no plans with ids; None if there is none, or it is replayed anyway."""
+    """Return the plan for a client whose plans have no ids; None if there is none, or it is replayed anyway."""
     if record.state.plan_id in (None, MAIN_PLAN):
         return None
     return v1.Plan(steps(record.state.plan))
 
 
 def ending(record: FoldedRecord) -> Iterator[Any]:
-    """What holds for the whole session: plans, settings, usage, title."""
+    """Return the updates for the whole session: plans, settings, usage, title."""
     yield from map(plan, record.plans.values())
     yield from _settings(record)
 
 
 def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]:  # noqa: ARG001
-    """Updates that close these tool calls and terminals: a crash has left them open."""
+    """Return updates that close these tool calls and terminals, which a crash has left open."""
     return [v1.ToolCallProgress(call_id, status="failed") for call_id in calls]
 
 

@@ -1,7 +1,7 @@
 """Handlers of version 1 on a connection of version 2, of an agent or a client.
 
-Authors and services register handlers for the messages of version 1. On a connection of version 2 each of them gets its
-messages converted, and its results are converted back:
+Authors and services register handlers for the messages of version 1. On a connection of version 2 their messages are
+converted, and their results are converted back:
 
 | registered for | in version 2 |
 |---|---|
@@ -32,23 +32,23 @@ from accord.schema.methods import methods
 log = logging.getLogger("accord")
 
 Side: TypeAlias = Literal["agent", "client"]
-"""Who handles the messages, for the errors that refuse them."""
+"""The side that handles the messages, for the errors that refuse them."""
 
 _RENAMED = {v1.AuthenticateRequest.__method__: "auth/login", v1.LogoutRequest.__method__: "auth/logout"}
 """Methods that have another name in version 2."""
 
 _ANSWERED_BY_V2 = (v1.InitializeRequest, v1.PromptRequest, v1.LoadSessionRequest)
-"""The requests of version 1 whose handlers cannot serve version 2: their answers mean something else there."""
+"""The requests of version 1 whose handlers cannot serve version 2: their answers have another meaning there."""
 
 _WITHDRAWN: dict[str, Any] = {
     v2.RequestPermissionRequest.__method__: v2.RequestPermissionResponse.cancelled(),
     v2.CreateElicitationRequest.__method__: v2.ElicitationCancelAction(),
 }
-"""How a question to the user is answered that the agent has withdrawn."""
+"""The answers to questions that the agent has withdrawn."""
 
 
 def handlers_on_v2(handlers: Handlers, side: Side, *, level: int = logging.DEBUG) -> Handlers:
-    """Handlers for version 2, made of those for either version; `level` logs those that are not called there."""
+    """Return handlers for version 2, made of those for either version; `level` logs those that are not called there."""
     converted = Handlers()
     converted.others = handlers.others
     converted.interceptors = [interceptors_on_v2(it, side) for it in handlers.interceptors]
@@ -68,7 +68,7 @@ def handlers_on_v2(handlers: Handlers, side: Side, *, level: int = logging.DEBUG
 
 
 def handler_on_v2(message: Any, handler: Callable[..., Any], side: Side) -> tuple[Any, Callable[..., Any]]:
-    """The handler of one message for version 2; raises ValueError for a message that it cannot serve there."""
+    """Return the handler of one message for version 2; raises ValueError for a message that it cannot serve there."""
     handlers = Handlers()
     handlers.by_method[message.__method__, issubclass(message, Request)] = message, handler
     for found in handlers_on_v2(handlers, side).by_method.values():
@@ -77,7 +77,7 @@ def handler_on_v2(message: Any, handler: Callable[..., Any], side: Side) -> tupl
 
 
 def interceptors_on_v2(interceptors: Interceptors, side: Side) -> Interceptors:
-    """What comes before the handlers, for version 2."""
+    """Return the interceptors for version 2."""
     return interceptors.converted(_counterpart, lambda message: in_v1(message, side), to_v2)
 
 
@@ -90,7 +90,7 @@ def in_v1(message: Any, side: Side) -> Any:
 
 
 def _counterpart(message: type[Request[Any] | Notification]) -> type[Request[Any] | Notification] | None:
-    """The class that version 2 has for a message; None if its handler is not called there."""
+    """Return the class that version 2 has for a message; None if its handler is not called there."""
     if not message.__module__.startswith("accord.schema.v1"):
         return message
     if message in _ANSWERED_BY_V2:
@@ -121,7 +121,7 @@ def _request_in_v1(request: Any, side: Side) -> Any:
     except RequestError:
         if not isinstance(request, v2.RequestPermissionRequest):
             raise
-        # A question as one about a tool call, of which no more is known than the question's title.
+        # A question as one about a tool call of which only the question's title is known.
         subject = request.subject
         known = subject.tool_call.tool_call_id if isinstance(subject, v2.ToolCallPermissionSubject) else ""
         call = v1.ToolCallUpdate(v1.ToolCallId(known), request.title)
@@ -149,7 +149,7 @@ def _notifications_in_v1(notification: Any) -> list[Any]:
 
 
 def _all_in_v1(value: Any) -> list[Any]:
-    """This value in the words of version 1; the value itself if version 1 has no words for it."""
+    """Return this value in types of version 1; the value itself if version 1 has none for it."""
     try:
         return all_to_v1(value)
     except ConversionError:

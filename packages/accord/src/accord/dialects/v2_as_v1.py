@@ -1,4 +1,4 @@
-"""What comes in version 2 in the words of version 1: updates, and the answer to `initialize`. PURE."""
+"""Updates, and the answer to `initialize`, of version 2 in types of version 1. PURE."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WHOLE: dict[type, tuple[Speaker, Any]] = {
     v2.UserMessage: ("user", v1.UserMessageChunk),
 }
 REMEMBERED = 10_000
-"""Messages that are known as begun; of an older one, a whole message counts as new."""
+"""Messages that are known to have begun; a whole message for an older one counts as new."""
 
 
 class UpdateView:
@@ -45,7 +45,7 @@ class UpdateView:
         self._begun: dict[tuple[str, str], None] = {}
         """The messages that have begun, by speaker and id."""
         self.last: tuple[str, str] | None = None
-        """What was noted last, which the next chunk most likely continues."""
+        """The message that was noted last, which the next chunk most likely continues."""
         self.observers: list[Observer] = []
         self._stop_watching: Callable[[], None] | None = None
         self._is_folding = False
@@ -54,7 +54,7 @@ class UpdateView:
         state.on_replacement(self._was_replaced)
 
     def fold(self, update: Any, size: int) -> list[Any]:
-        """Fold an update into the state, and return what readers get for it."""
+        """Fold an update into the state, and return its form for readers."""
         self._replaced = None
         self._is_folding = True
         try:
@@ -71,7 +71,9 @@ class UpdateView:
         self._replaced = before, after
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every change of the state, with the update as readers get it; the result stops it."""
+        """Call `observer` after every change of the state, with the update as readers get it; call the result to stop
+        it.
+        """
         self.observers.append(observer)
         if self._stop_watching is None:
             self._stop_watching = self._state.on_change(self._state_changed)
@@ -99,9 +101,9 @@ class UpdateView:
         self.last = None
 
     def _read(self, update: v2.SessionUpdate, replaced: tuple[Message, Message] | None) -> list[Any]:
-        """What readers get for this update, which the session's state has folded already.
+        """Return the form for readers of this update, which the session's state has folded already.
 
-        `replaced` is a message before and after, if the update has replaced what it said.
+        `replaced` is a message before and after, if the update has replaced its content.
         """
         kind = update.__class__
         if (speaker := CHUNKS.get(kind)) is not None:
@@ -132,7 +134,7 @@ class UpdateView:
         return [kind(v1.TextContent(rest), update.message_id)] if rest else []
 
     def begin(self, kind: str, its_id: str) -> bool:
-        """Note that something has begun; returns whether it is new."""
+        """Note that a message has begun; returns whether it is new."""
         self.last = key = (kind, its_id)
         if key in self._begun:
             return False
@@ -148,7 +150,7 @@ def _chunks(update: Any, kind: Any) -> list[Any]:
 
 
 def _rest(before: Message, after: Message) -> str | None:
-    """The text that a message has gained; None if it does not begin with what it said before."""
+    """Return the text that was appended to a message; None if its old text is not a prefix of the new."""
     if any(not isinstance(block, v1.TextContent) for block in (*before.content, *after.content)):
         return None
     return after.text[len(before.text) :] if after.text.startswith(before.text) else None
@@ -180,7 +182,7 @@ def answer_as_v1(answer: v2.InitializeResponse) -> v1.InitializeResponse:
 
 
 def capabilities_as_v1(answer: v2.InitializeResponse) -> v1.AgentCapabilities:
-    """The capabilities in an answer of version 2, as those of version 1."""
+    """Return the capabilities in an answer of version 2, as those of version 1."""
     told = answer.capabilities
     sessions = told.session
     logout = v1.LogoutCapabilities() if answer.auth_methods else None
@@ -199,7 +201,7 @@ def capabilities_as_v1(answer: v2.InitializeResponse) -> v1.AgentCapabilities:
 
 
 def _offered(told: Any, capabilities: type[CapabilitiesT]) -> CapabilitiesT:
-    """What is an object in version 2 and a boolean in version 1."""
+    """Return whether a capability is present that is an object in version 2 and a boolean in version 1."""
     offers: Any = {name: getattr(told, name, None) is not None for name in capabilities.__struct_fields__}
     return capabilities(**offers | {"meta": None})
 

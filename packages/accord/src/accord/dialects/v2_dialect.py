@@ -1,8 +1,8 @@
 """The dialect of version 2.
 
-Tool calls are the only updates that need memory. A tool call gives all of its content each time, as version 1 wants it.
-Here the client is sent what was added since, item by item; all of it is sent again only where something that the client
-has is gone or has changed, such as text that has grown.
+Only tool calls need memory. A tool call gives all of its content each time, as version 1 requires. Here the client is
+sent the additions, item by item; all of it is sent again only if something that the client has was removed or has
+changed, such as text that has grown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 
 @functools.cache
 def sendable() -> frozenset[type[Any]]:
-    """Updates that can simply be sent."""
+    """Return the classes of updates that can be sent unchanged."""
     known = updates_of(v2.UpdateSessionNotification) - {v2.ToolCallProgress}
     return known.difference(updates_that_need(v2.UpdateSessionNotification)) | {Unknown}
 
@@ -54,7 +54,7 @@ class V2Dialect(Dialect):
         self.user_chunk = v2.UserMessageChunk
         self.sendable = sendable()
         self._shown: dict[v1.ToolCallId, list[Any]] = {}
-        """The content that the client has of each unfinished tool call, as it was given."""
+        """The content that the client has of each unfinished tool call."""
         self._unnamed: tuple[type[Any], v2.MessageId] | None = None
         """The message that chunks without an id belong to."""
 
@@ -97,7 +97,7 @@ class V2Dialect(Dialect):
         return added if patch == updates.ToolCallProgress(tool_call_id) else (*added, patch)
 
     def told(self, tool_call: v1.ToolCallUpdate) -> None:
-        """The client has learnt this of a tool call from another message, such as a question."""
+        """Note that the client got these details of a tool call from another message, such as a question."""
         if tool_call.content is not None:
             self._shown[tool_call.tool_call_id] = list(tool_call.content)
 
@@ -144,7 +144,7 @@ _STATES: dict[Activity, type[v2.RunningStateUpdate | v2.IdleStateUpdate | v2.Req
 
 
 def state_of(activity: Activity, background: Sequence[Background]) -> v2.StateUpdate:
-    """What a session does, as the answer to `session/status` has it."""
+    """Return a session's activity in the form of the answer to `session/status`."""
     return _STATES[activity](background=[background_work(it) for it in background])
 
 
@@ -154,7 +154,7 @@ def content_up(item: Any) -> Any:
 
 
 def background_work(work: Background) -> v2.BackgroundWork:
-    """This as the client is told of it."""
+    """Return this in the form that is sent to the client."""
     if work.kind == "terminal":
         return v2.BackgroundTerminal(v2.TerminalId(work.id))
     return v2.BackgroundToolCall(v2.ToolCallId(work.id))
@@ -186,7 +186,7 @@ _CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought"
 
 
 def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:
-    """Chunks with this content, which is part of a message; before the first, what the client may hold is cleared."""
+    """Return chunks with this content, which is part of a message; before the first, clear what the client may hold."""
     if first:
         yield _WHOLE[told.speaker](_id(told), [], meta=told.meta)
     for block in content:
@@ -194,12 +194,12 @@ def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -
 
 
 def whole_message(told: Message) -> Iterator[Any]:
-    """A message that is told at once."""
+    """Return a message that is sent at once."""
     yield _WHOLE[told.speaker](_id(told), list(told.content), meta=told.meta)
 
 
 def message_of_user(message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
-    """What the user says, as one message."""
+    """Return the user's content as one message."""
     return v2.UserMessage(v2.MessageId(message_id), list(prompt))
 
 
@@ -209,7 +209,7 @@ def _id(told: Message) -> v2.MessageId:
 
 
 def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
-    """A tool call as it is now."""
+    """Return a tool call in its present state."""
     # The first line is line 1.
     places = [v2.ToolCallLocation(it.path, it.line or None, meta=it.meta) for it in call.locations]
     return v2.ToolCallProgress(
@@ -250,7 +250,7 @@ _UPDATES = {
 
 
 def thing(key: Key, state: SessionState) -> list[Any]:
-    """Something else that has an id."""
+    """Return another thing that has an id."""
     kind = _UPDATES[key[0]]
     fields = folded_fields(key, state, kind)
     if kind is v2.TerminalUpdate:
@@ -262,13 +262,13 @@ def thing(key: Key, state: SessionState) -> list[Any]:
 
 
 def ending(record: FoldedRecord) -> Iterator[Any]:
-    """What holds for the whole session: plans, settings, usage, title."""
+    """Return the updates for the whole session: plans, settings, usage, title."""
     yield from record.plans.values()
     yield from _settings(record)
 
 
 def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]:
-    """Updates that close these tool calls and terminals: a crash has left them open."""
+    """Return updates that close these tool calls and terminals, which a crash has left open."""
     failed: list[Any] = [v2.ToolCallProgress(call_id, status="failed", capabilities=None) for call_id in calls]
     ended = v2.TerminalExitStatus()
     return failed + [v2.TerminalUpdate(it, exit_status=ended, capabilities=None) for it in terminals]

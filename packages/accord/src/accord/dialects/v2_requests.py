@@ -1,7 +1,7 @@
 """Requests of version 1 on a connection of version 2: converted and sent, and their results converted back.
 
 `RemoteAgent` and `RemoteSession`, turns and tools make the requests of version 1, so that one program serves peers of
-both versions. Classes of version 2 pass unchanged. What a request needs is asked for by its class of version 1, before
+both versions. Classes of version 2 pass unchanged. The needs of a request are found by its class of version 1, before
 it is converted; only what version 1 takes for granted is checked here.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 _ALWAYS_SUCCEED = (v1.CloseSessionRequest, v1.DeleteSessionRequest)
-"""Requests that have reached their end when the agent answers that it knows no such session."""
+"""Requests whose purpose is fulfilled when the agent answers that the session does not exist."""
 
 
 class V2Agent:
@@ -51,14 +51,14 @@ class V2Agent:
             )
         except PeerError as error:
             if error.code == NOT_FOUND and isinstance(request, _ALWAYS_SUCCEED):
-                # schema, session/close and session/delete: what is not there is closed, or deleted.
+                # schema, session/close and session/delete: success if the session does not exist.
                 return result_type(request.__class__)()  # type: ignore[no-any-return]
             raise
         answer: ResultT = _result_as_v1(request, result)
         return answer
 
     async def open_session(self, request: Request[Any], timeout: float | None) -> Any:  # noqa: ASYNC109
-        """Send a request that opens a session; its result is in version 2, which a session of version 2 takes."""
+        """Send a request that opens a session; its result is in version 2, for a session of version 2."""
         return await self._peer.request(self._sendable(request, force=False), timeout=timeout, force=True)
 
     def post(self, request: Request[Any]) -> PendingRequest[Any]:
@@ -72,7 +72,7 @@ class V2Agent:
     def _sendable(self, request: Request[Any], *, force: bool) -> Request[Any]:
         """The request of version 2 to send; raises CapabilityMissing unless it may be sent."""
         if not force:
-            # By the class that was given: capabilities are asked for by their places in version 1.
+            # By the original class: capabilities are found by their places in version 1.
             _guard_of(request.__class__).check(request, self._peer.capabilities, unstable=self._peer.unstable)
         if request.__class__.__module__.startswith("accord.schema."):
             _must_be_taken(request, self._declared)
@@ -96,7 +96,7 @@ class V2Client:
         return cast("ResultT", to_v1(await self._peer.request(to_v2(request), force=force)))
 
     async def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Json:
-        """Send a request in plain JSON values; they are sent as they are."""
+        """Send a request in plain JSON values, unchanged."""
         return await self._peer.request_raw(method, params, session_id=session_id)
 
 
@@ -111,7 +111,7 @@ def _result_as_v1(request: Request[Any], result: Any) -> Any:
         case v2.NewSessionResponse():
             kind = getattr(v1, type(result).__name__)
             return kind(result.session_id, config_options=options_as_v1(result.config_options), meta=result.meta)
-        case v2.SessionOptionsResponse():  # its commands come again when the session is opened
+        case v2.SessionOptionsResponse():  # its commands are sent again when the session is opened
             return v1.SessionOptionsResponse(config_options=options_as_v1(result.config_options), meta=result.meta)
         case v2.ResumeSessionResponse():
             loads = isinstance(request, v1.LoadSessionRequest)
@@ -124,12 +124,14 @@ def _result_as_v1(request: Request[Any], result: Any) -> Any:
 
 
 def options_as_v1(options: list[v2.SessionConfigOption]) -> list[v1.SessionConfigOption] | None:
-    """Config options in the words of version 1; None if there are none. What version 1 cannot say is left out."""
+    """Return config options in types of version 1; None if there are none. Options that version 1 lacks are
+    left out.
+    """
     return [shown for option in options for shown in known_as_v1(option)] or None
 
 
 def known_as_v1(value: Any) -> list[Any]:
-    """This value of version 2 as one of version 1, in a list; an empty list if version 1 has no words for it."""
+    """Return this value of version 2 as one of version 1, in a list; an empty list if version 1 has none for it."""
     try:
         return [to_v1(value)]
     except ConversionError:

@@ -1,13 +1,13 @@
-r"""`TextDocument`: a text with its lines, which changes as its client says. PURE.
+r"""`TextDocument`: a text with its lines, which its client changes. PURE.
 
-Offsets are indexes of the `str`; positions are the client's, in the encoding that was agreed on. The starts of the
-lines are kept, and a change replaces only those that it touches: finding them again in a large text for each key that
-the user presses would cost more than everything else.
+Offsets are indexes of the `str`; positions are the client's, in the negotiated encoding. The starts of the lines are
+stored, and a change replaces only those that it touches: finding them again in a large text for each keystroke would
+dominate the cost.
 
-**Lines** begin after `\n`, `\r\n` and `\r`, and after nothing else, as editors and their protocols count.
-`str.splitlines` also splits at form feeds and at U+2028; a position would then be off by lines.
+**Lines** begin after `\n`, `\r\n` and `\r`, and after nothing else, as in editors and their protocols. `str.splitlines`
+also splits at form feeds and at U+2028; a position would then be off by lines.
 
-**Positions.** A position is a line and a character, both from zero. What a character is, client and agent agree on:
+**Positions.** A position is a line and a character, both from zero. Client and agent negotiate the unit of characters:
 
 | encoding | a character is | of "a😀" there are |
 |---|---|---|
@@ -18,9 +18,9 @@ the user presses would cost more than everything else.
 Half a surrogate pair, which JSON can hold, counts as one unit of 16 bits and as three bytes. A character past the end
 of the line means the end of the line. One inside a code point means the start of that code point.
 
-**Edits** are new text for pieces of a text. Those of one suggestion all mean the text as it was, and never overlap. An
-edit begins and ends where a position can: between `\r` and `\n` there is none, so an edit there takes in the whole
-ending.
+**Edits** are new text for parts of a text. Those of one suggestion all refer to the text before any of them, and never
+overlap. An edit begins and ends where a position can: there is none between `\r` and `\n`, so an edit there includes
+the whole line ending.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 """The encodings, in our order of preference: `utf-32` needs no arithmetic."""
 
 DEFAULT: Encoding = "utf-16"
-"""The encoding where none was negotiated; every client and agent must have it."""
+"""The encoding if none was negotiated; every client and agent must support it."""
 
 
 def chosen(offered: Sequence[str]) -> Encoding | None:
-    """The encoding that we choose of those that a client offers; None if it offers none that we know."""
+    """Return the encoding that we choose of those that a client offers; None if we know none of them."""
     preferred: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")
     return next((it for it in preferred if it in offered), None)
 
 
 def character_at(line: str, index: int, encoding: Encoding) -> int:
-    """How many characters of this encoding come before this index of a line."""
+    """Return the number of characters of this encoding before this index of a line."""
     if encoding == "utf-32" or line.isascii():
         return index
     head = line[:index]
@@ -81,7 +81,7 @@ def character_at(line: str, index: int, encoding: Encoding) -> int:
 
 
 def index_at(line: str, character: int, encoding: Encoding) -> int:
-    """The index in a line, given without its ending, of this character of this encoding."""
+    """Return the index in a line, given without its ending, of this character of this encoding."""
     if encoding == "utf-32" or line.isascii():
         return min(character, len(line))
     width = _width_in_utf_16 if encoding == "utf-16" else _width_in_utf_8
@@ -122,7 +122,7 @@ class TextDocument:
         self._starts = line_starts(text)
 
     def copy(self) -> TextDocument:
-        """The same text, which changes by itself; it costs nothing, because texts and lists of lines are shared."""
+        """Return an independent copy; it costs nothing, because texts and lists of lines are shared."""
         made = TextDocument("", self.encoding)
         made._text, made._starts = self._text, self._starts
         return made
@@ -163,7 +163,7 @@ class TextDocument:
         return start, end
 
     def replace(self, start: int, end: int, new: str) -> None:
-        """Put this text in the place of what is between two offsets."""
+        """Replace the text between two offsets."""
         starts, before = self._starts, len(self._text)
         # The last line that begins before the change and the first that begins after it both stay: each follows the
         # ending of a line that the change does not touch. One character more on the left, for a `\r` before a new `\n`.
@@ -193,7 +193,7 @@ class TextDocument:
 
 
 class Edit(NamedTuple):
-    """New text for what is between two offsets."""
+    """New text for the part between two offsets."""
 
     start: int
     end: int
@@ -201,7 +201,7 @@ class Edit(NamedTuple):
 
 
 def smallest_edit(old: str, new: str) -> Edit:
-    """The one edit that makes the new text of the old one, without what they have in common at both ends.
+    """Return the one edit that turns the old text into the new, without the common parts at both ends.
 
     >>> smallest_edit("one two three", "one 2 three")
     Edit(start=4, end=7, text='2')
@@ -232,7 +232,7 @@ def smaller(text: str, edit: Edit) -> Edit:
 
 
 def addressable(text: str, edit: Edit) -> Edit:
-    """The same edit, with no end of it inside the ending of a line."""
+    """Return the same edit, with neither end inside a line ending."""
     start, end, new = edit
     if is_inside_ending(text, start):
         start, new = start - 1, "\r" + new
@@ -242,7 +242,7 @@ def addressable(text: str, edit: Edit) -> Edit:
 
 
 def with_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text with these edits; raises ValueError if two of them overlap.
+    """Return the text with these edits; raises ValueError if two of them overlap.
 
     >>> with_edits("one two", [Edit(4, 7, "2"), Edit(0, 3, "1")])
     '1 2'
@@ -256,7 +256,7 @@ def with_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
-    """These edits from the first to the last in the text; raises ValueError if two of them overlap."""
+    """Return these edits in the order of the text; raises ValueError if two of them overlap."""
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
     for before, after in pairwise(ordered):
         if after.start < before.end:
@@ -265,7 +265,7 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their start."""
+    """Return the length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -277,7 +277,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _common_end(one: str, other: str, most: int) -> int:
-    """How many characters, at most so many, two texts have in common at their end."""
+    """Return the length of the common suffix of two texts, at most this many characters."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -298,14 +298,14 @@ def is_uri(text: str) -> bool:
 
 
 def uri_of(path: str | Path, folder: Path | None = None) -> str:
-    """The `file:` URI of a path, from this folder on if it is relative; a URI stays as it is."""
+    """Return the `file:` URI of a path, which may be relative to this folder; a URI is not changed."""
     if isinstance(path, str) and is_uri(path):
         return path
     return (Path(path) if folder is None else folder / path).absolute().as_uri()
 
 
 def key_of(uri: str) -> str:
-    """The same text for URIs that name the same document, whatever is percent-encoded in them.
+    """Return one normalized text for all URIs of the same document, whatever is percent-encoded in them.
 
     >>> key_of("FILE:///C%3A/a%20b") == key_of("file:///c:/a b")
     True

@@ -1,8 +1,8 @@
-"""Messages between two sides: order, cancellation, backpressure and the end of a link.
+"""Messages between two peers: order, cancellation, backpressure and the end of a connection.
 
-`accord.Peer` is for typed messages, by handlers. A program that passes messages on to something else, as the adapter
-for the official SDK does, makes an `accord.Connection` with `Routes`: each method has a `Route`, which says how its
-params are read, what handles it, and in which order.
+`accord.Peer` is for typed messages and handlers. A program that passes messages on, such as the adapter for the
+official SDK, makes an `accord.Connection` with `Routes`: each method has a `Route`, which defines how its params are
+read, what handles it, and in which order.
 """
 
 from __future__ import annotations

@@ -64,38 +64,40 @@ class Limits(msgspec.Struct, frozen=True):
     lane: int = 64 * 1024 * 1024
     """Bytes that may wait when reading cannot pause. Past it the notifications of the fullest session are dropped."""
     reply: int = 64 * 1024 * 1024
-    """Bytes of updates that a Reply keeps for its reader when reading cannot pause. Past it the Reply fails."""
+    """Bytes of updates that a Reply buffers for its reader when reading cannot pause. Past it the Reply fails."""
     early: int = 16 * 1024 * 1024
-    """Bytes of updates that a client keeps for sessions that it does not know yet."""
+    """Bytes of updates that a client buffers for sessions that it does not know yet."""
     state: int = 32 * 1024 * 1024
-    """Bytes that a client keeps of a session's state. Past it the oldest messages are forgotten."""
+    """Bytes of a session's state that a client keeps. Past it the oldest messages are forgotten."""
     backlog: int = BACKLOG
     """Bytes of waiting requests and of answers, while the peer does not read answers. Past it reading stops."""
     stalled: float = STALLED
-    """Seconds that `backlog` may stop reading while the peer reads none of our output. Then the connection ends."""
+    """Seconds that reading may stay stopped by `backlog` while the peer reads none of our output. Then the connection
+    ends.
+    """
     handling: int = 1_000
-    """Requests of the peer that are handled at the same time. More are refused with an error."""
+    """Concurrent requests of the peer. More are refused with an error."""
     handling_bytes: int = 64 * 1024 * 1024
-    """Bytes of those requests together. More are refused with an error, unless there is just one."""
+    """Bytes of those requests together. More are refused with an error, unless there is only one."""
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """What a connection has done and is doing."""
+    """Counters of a connection."""
 
     frames_in: int
     """Messages received, malformed ones included."""
     frames_out: int
     """Messages sent."""
     bytes_in: int
-    """Bytes of the messages received, without what the transport adds to them."""
+    """Bytes of the messages received, without the transport's overhead."""
     bytes_out: int
-    """Bytes of the messages sent, without what the transport adds to them."""
+    """Bytes of the messages sent, without the transport's overhead."""
     pending: int
     """Our requests that are not answered yet."""
     handling: int
-    """The peer's requests that are not answered yet, those that wait for room in the output included."""
+    """The peer's requests that are not answered yet, including those that wait for room in the output."""
     queued: int
-    """About how many bytes of memory the notifications take that wait for their handlers."""
+    """The approximate memory of the notifications that wait for their handlers, in bytes."""
     unsent: int
     """Bytes of output that the peer has not read."""
     ignored: int
@@ -115,7 +117,7 @@ Role = Literal["agent", "client"]
 
 BRACE = ord("}")
 GIANT = 64 * 1024
-"""Bytes of a frame that is read in place: cutting its params out would copy them."""
+"""Bytes above which a frame is read in place: cutting its params out would copy them."""
 
 KEPT_POLLUTION = 20
 
@@ -175,7 +177,7 @@ class Connection:
         self._shut = role == "agent"
         """Whether the gate still keeps ordinary messages back."""
         self._is_repeatable = False
-        """Whether the handshake may be repeated until another request comes; the handler of the handshake decides."""
+        """Whether the handshake may be repeated until another request arrives; the handler of the handshake decides."""
         # Every notification looks into these two dictionaries, so each is one attribute away.
         self._busy = self._lanes.busy
         self._heard = self.outgoing.heard
@@ -199,7 +201,7 @@ class Connection:
         self._outbox.lead_to(self.transport)
 
     def _not_opened(self, error: BaseException) -> None:
-        """Fail the requests that were made while the transport tried to start: nobody will answer them."""
+        """Fail the requests that were made while the transport tried to start: they will get no answer."""
         reason = error.reason if isinstance(error, ConnectionClosed) else "broken"
         end = self._end = self.outgoing.ended = End(reason, str(error) or "the connection could not be opened")
         self.outgoing.fail_all(end)
@@ -244,7 +246,7 @@ class Connection:
         self._outbox.watch.observers.append(observer)
 
     def statistics(self) -> Statistics:
-        """What the connection has done so far, and is doing."""
+        """The connection's counters."""
         return Statistics(
             frames_in=self._frames,
             frames_out=self._outbox.frames_out,
@@ -274,11 +276,11 @@ class Connection:
         return self._outbox.put(frame)
 
     def collect(self) -> None:
-        """Send what this turn of the loop has to send in one piece, at its end."""
+        """Collect the frames of this iteration of the loop, and send them together at its end."""
         self._outbox.collect()
 
     def flush(self) -> None:
-        """Send what was collected now: nothing more is likely to come in this turn of the loop."""
+        """Send the collected frames now: no more are likely in this iteration of the loop."""
         self._outbox.flush()
 
     async def breathe(self) -> None:
@@ -286,11 +288,11 @@ class Connection:
         await self._outbox.breathe()
 
     def open_gate(self) -> None:
-        """Let the peer speak before the handshake."""
+        """Accept messages of the peer before the handshake."""
         self._gate, self._shut = None, False
 
     def undelivered(self, request_id: int, error: Exception) -> None:
-        """Fail this request of ours with the error that kept its transport from sending it."""
+        """Fail this request of ours with the error that prevented its transport from sending it."""
         self.outgoing.undelivered(request_id, error)
 
     def let_handshake_be_repeated(self) -> None:
@@ -344,11 +346,11 @@ class Connection:
         # Frames received while closing are dropped: a handler started now would never be awaited.
 
     def paused(self) -> None:
-        """The output is full; the transport calls this."""
+        """Note that the output is full; the transport calls this."""
         self._outbox.filled()
 
     def resumed(self) -> None:
-        """The output has room again; the transport calls this."""
+        """Note that the output has room again; the transport calls this."""
         self._outbox.emptied()
         if self._incoming.held.count:
             # In the context that is outside any handler: a handler's write may have made the room.
@@ -359,7 +361,7 @@ class Connection:
             self._incoming.has_room()
 
     def ended(self, end: End) -> None:
-        """The peer is gone; the transport calls this once."""
+        """Note that the peer has disconnected; the transport calls this once."""
         if self._decode_thread.busy and self._end is None:
             self._decode_thread.on_idle = functools.partial(self._wind_down, end)
             return
@@ -385,8 +387,8 @@ class Connection:
                     self._oversized(frame)
                     continue
                 size += len(frame)
-                # Most of what a client receives are updates, and most peers spell them like this. What lies between
-                # the head and the last brace is their params, if it is one whole value: the decoder finds out. So these
+                # Most messages to a client are updates, and most peers spell them like this. The part between the
+                # head and the last brace is their params, if it is one whole value: the decoder finds out. So these
                 # frames are decoded once, without reading the envelope first.
                 if stream is not None and len(frame) < GIANT and frame.startswith(head) and frame[-1] == BRACE:
                     raw = frame[stream.body]
@@ -417,7 +419,7 @@ class Connection:
     def _take(self, message: Message | Malformed, frame: bytes, size: int) -> None:
         if self._watch is not None:
             self._watch.frame(IN, frame, message)
-        # The most frequent first: a struct's class takes 700 instructions to say that it is not the one.
+        # The most frequent first: the class pattern of a struct takes 700 instructions not to match.
         if isinstance(message, RequestFrame):
             self._called(message, size)
         elif isinstance(message, NotificationFrame):
@@ -479,7 +481,7 @@ class Connection:
                     self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
 
     def _odd_tell(self, message: NotificationFrame, route: Route | None) -> Route | None:
-        """The route of a notification that has none of its own, or that came before the handshake; None to drop it."""
+        """Return the route of a notification without its own, or before the handshake; None to drop it."""
         if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
             passage = self._gate.passage(message)
             if passage != "pass":
@@ -539,7 +541,7 @@ class Connection:
             self.outgoing.hear(request.lane)
 
     def _passes(self, gate: HandshakeGate, message: RequestFrame, *, handshake: bool) -> bool:
-        """Whether a request may be handled now. One that may not waits at the gate, or is refused."""
+        """Whether a request may be handled now. Otherwise it waits at the gate, or is refused."""
         passage = gate.passage(message, handshake=handshake)
         if passage == "refuse":
             self._refuse(message.id, gate.problem(message))
@@ -602,7 +604,7 @@ class Connection:
     # Flow control
 
     def _queued(self, size: int) -> None:
-        """The lanes hold this much now."""
+        """Note how much the lanes hold."""
         self.read_pause.resized(size)
         if size > self.limits.lane:
             lane = self._lanes.fullest()
@@ -612,11 +614,11 @@ class Connection:
             self.outgoing.overflowed(lane.key, error)
 
     def _taken(self) -> int:
-        """How many bytes of our output the other side has taken, as far as its transport can tell."""
+        """Return how many bytes of our output the other side has read, as far as its transport can tell."""
         return self._outbox.bytes_out - self._unsent()
 
     def _unsent(self) -> int:
-        """How many bytes of our output wait in the transport."""
+        """Return how many bytes of our output wait in the transport."""
         return 0 if self._outbox.is_early else self.transport.unsent
 
     def _stalled(self) -> None:
@@ -646,7 +648,7 @@ class Connection:
             self.outgoing.fail_all(end)
             await self._incoming.end(grace)
             self._outbox.flush()
-            # The peer may take a grace of its own for its handlers before it closes.
+            # The peer may need a grace period of its own for its handlers before it closes.
             left = await self.transport.close(2 * grace)
             if end.reason == "closed":
                 end = End("closed", exit_code=left.exit_code, stderr=left.stderr)
@@ -658,7 +660,7 @@ class Connection:
                 self._closed.set_result(end)
 
     async def _deliver(self, end: End, grace: float) -> None:
-        """Let what was received be handled."""
+        """Let the received messages be handled."""
         self.outgoing.fail_from_inside(end)
         await first_of(self._quiet(), self._hurry.wait(), seconds=grace)
 
@@ -671,5 +673,5 @@ class Connection:
 
 
 def _kept(message: RequestFrame | NotificationFrame) -> int:
-    """About how many bytes a message takes while it waits."""
+    """Return the approximate size in bytes of a waiting message."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))

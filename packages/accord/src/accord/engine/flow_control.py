@@ -68,7 +68,7 @@ MARK = 4 * 1024 * 1024
 
 
 class ReadPause:
-    """Decides whether to read, whenever one of its counts has changed."""
+    """Decides whether to read, whenever one of its counters has changed."""
 
     __slots__ = ("_pause", "_resume", "_size", "held", "impatient", "mark", "paused", "senders", "stopped", "unread")
 
@@ -78,7 +78,7 @@ class ReadPause:
         self.impatient = 0
         """Open requests that need their answer soon, and readers that wait."""
         self.senders = 0
-        """Local senders that wait for room."""
+        """How many local senders wait for room."""
         self.unread = 0
         """Bytes of updates in Replies that have not been read."""
         self.stopped = False
@@ -114,22 +114,22 @@ class ReadPause:
             self.decide()
 
     def stop(self) -> None:
-        """Read nothing until `go_on`, even if local readers wait."""
+        """Stop reading until `go_on`, even if local readers wait."""
         self.stopped = True
         self.decide()
 
     def go_on(self) -> None:
-        """Read again after `stop`, unless another reason for a pause holds."""
+        """Resume reading after `stop`, unless there is another reason for a pause."""
         self.stopped = False
         self.decide()
 
     def hold(self) -> None:
-        """Read nothing until `let_go`: a heavy message is being read."""
+        """Stop reading until `let_go`: a heavy message is being read."""
         self.held = True
         self.decide()
 
     def let_go(self) -> None:
-        """Read again after `hold`, unless another reason for a pause holds."""
+        """Resume reading after `hold`, unless there is another reason for a pause."""
         self.held = False
         self.decide()
 
@@ -160,7 +160,7 @@ class Backlog(msgspec.Struct, eq=False):
     limit: int
     stalled: float
     taken: Callable[[], int]
-    """How many bytes of our output the peer has read so far."""
+    """Returns how many bytes of our output the peer has read so far."""
     on_stalled: Callable[[], None]
     size: int = 0
     """Bytes of requests that wait, and of answers that were made while output was full."""
@@ -230,7 +230,7 @@ class Backlog(msgspec.Struct, eq=False):
 FLUSH_AT = 64 * 1024
 
 LEAST_SHARE = 2 * 1024
-"""The least bytes that one of many senders may send before it lets the others run."""
+"""The fewest bytes that one of many senders may send before it lets the others run."""
 
 BLOCKED = 0.02
 """Seconds in which a turn of the event loop ends, unless something blocks it."""
@@ -289,20 +289,20 @@ class Outbox:
         self._loop = loop
         self._due = False
         self._late_from = 0.0
-        """When the next frame of this turn of the loop is late."""
+        """When the next frame of this iteration of the loop counts as late."""
         self._has_answered = False
         self._is_first_request = True
         """Whether no request was sent since the last delivery."""
         self._size = 0
         self._mark = self._share = FLUSH_AT
-        """How many collected bytes are enough for the sender that runs; 0 while output is full. And its share."""
+        """How many collected bytes are enough for the running sender; 0 while output is full. And its share."""
         self._senders = 0
-        """How many senders have let others run in this turn of the loop."""
+        """How many senders have let others run in this iteration of the loop."""
         self._room = LightEvent()
         self._askers = 0
 
     def lead_to(self, wire: Early | Transport) -> None:
-        """Write to this from now on, first what was kept meanwhile."""
+        """Write to this transport from now on, first the frames that were kept meanwhile."""
         kept, self._wire = self._wire, wire
         if isinstance(kept, Early) and kept.frames:
             wire.send(kept.frames)
@@ -349,20 +349,20 @@ class Outbox:
             self._backlog.answered_while_full(len(frame))
 
     def collect(self) -> None:
-        """Collect what this turn of the loop sends, answers too, and write it at its end."""
+        """Collect the frames of this iteration of the loop, including answers, and write them at its end."""
         self._has_answered = True
         if not self._due:
             self._collect()
 
     def ask(self, frame: bytes) -> bool:
-        """Send the frame of a request. True if there is no room."""
+        """Send the frame of a request. Returns True if there is no room."""
         if self._is_first_request and not (self._due or self.corked):
             self._is_first_request = False
             if self.watch is not None:
                 self.watch.frame(OUT, frame)
             self.frames_out += 1
             self.bytes_out += len(frame)
-            self._wire.send((frame,))  # nothing waits: what is collected is written before this turn ends
+            self._wire.send((frame,))  # nothing waits: the collected frames are written before this iteration ends
         else:
             self.put(frame)
         return self.full
@@ -412,7 +412,7 @@ class Outbox:
         self._begin_share()
 
     def expect_room(self) -> None:
-        """A request was sent while output is full: until there is room, its caller counts as a sender that waits."""
+        """Count the caller of a request that was sent while output is full as a waiting sender, until there is room."""
         self._askers += 1
         self._read_pause.senders += 1
         self._read_pause.decide()
@@ -436,7 +436,7 @@ class Outbox:
 
 
 START = 1024
-"""Bytes of a frame that are kept for the notes about it."""
+"""Bytes of a frame that are kept for log messages about it."""
 
 
 class DecodeThread(msgspec.Struct, eq=False):
@@ -454,18 +454,18 @@ class DecodeThread(msgspec.Struct, eq=False):
     _has_ended: bool = False
 
     def read(self, frame: bytes, *, keep: bool) -> None:
-        """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""
+        """Read this frame and handle it afterwards. Only its start is kept unless the whole is needed."""
         self.busy = True
         self._read_pause.hold()
         args = ([frame], frame if keep else frame[:START], len(frame), contextvars.copy_context())
         threading.Thread(target=self._read, args=args, name="accord reads a heavy message", daemon=True).start()
 
     def wait(self, frames: Sequence[bytes | Oversized]) -> None:
-        """Let these frames wait for the one that is being read."""
+        """Queue these frames behind the one that is being read."""
         self._waiting += frames
 
     def end(self) -> None:
-        """Drop what is not handled yet: the connection has ended."""
+        """Drop the frames that are not handled yet: the connection has ended."""
         self._has_ended = True
         self._waiting.clear()
 

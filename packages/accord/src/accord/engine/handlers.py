@@ -1,27 +1,27 @@
 """Handlers: functions registered by message class or by method.
 
-A handler is a `def` or an `async def` that takes its message, and a `Context` if it wants one. A `def` is called where
-its message arrives, with no task between, so it must not block. Those that authors register for a client or an agent
-may: `Handlers.in_threads` gives them a thread.
+A handler is a `def` or an `async def` that takes its message, and a `Context` if it has a second parameter. A `def` is
+called where its message arrives, without a task, so it must not block. Those that authors register for a client or an
+agent may: `Handlers.in_threads` runs them in a thread.
 
 Interceptors: functions that see a message before its handler, and handlers of one session; added and removed live.
 
     message ──▶ `before` functions, in order ──▶ the handler of its session, else the handler of all ──▶ answer
                     └── an answer, a RequestError ─────────────────────────────────────────────────────────┘
 
-A `before` function returns None to let the message go on, a message of the same class to let that go on in its place,
-or the answer, which ends the way. For a notification, which has no answer, True ends the way.
+A `before` function returns None to pass the message on, a message of the same class to pass that on instead, or the
+answer, which ends the chain. For a notification, which has no answer, True ends the chain.
 
-They change routes, not handlers: a method that has an interceptor gets a route around the one of its handler, whichever
-source that came from, and loses it with its last interceptor. So a message without interceptors pays nothing, and a
-handler that is registered later is found too. One `Interceptors` may serve many connections: those of an `Agent` hold
-for every client.
+They change routes, not handlers: a method that has an interceptor gets a route around the one of its handler, whatever
+its source, and loses it with its last interceptor. So a message without interceptors costs nothing extra, and a handler
+that is registered later is found too. One `Interceptors` may serve many connections: those of an `Agent` apply to every
+client.
 
-The routes of a peer, made from its handlers: how a message becomes typed, is handled, and gets its answer.
+The routes of a peer, made from its handlers: how a message becomes typed, is handled, and is answered.
 
-A *route* joins three functions. The first reads the params, strictly and fast, or with care. The second calls the
-handler. The third makes the answer's frame from what the handler returned. The traits of the message's class are part
-of the route; a handler without a class finds them by its method.
+A *route* joins three functions. The first reads the params, strictly and fast, or tolerantly. The second calls the
+handler. The third makes the answer's frame from the handler's result. The traits of the message's class are part of the
+route; a handler without a class finds them by its method.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Removable:
         self._removals.append(self._register(function))
 
     def remove(self) -> None:
-        """Remove what was registered; a second time does nothing."""
+        """Remove the registration; a second time does nothing."""
         while self._removals:
             self._removals.pop()()
 
@@ -191,7 +191,7 @@ class Interceptors:
     # Registering
 
     def before(self, message: Message, function: Callable[..., Any]) -> Callable[[], None]:
-        """Call this function before the handlers of a message; the result removes it."""
+        """Call this function before the handlers of a message; calling the result removes it."""
         entry, key = self._entry(message)
         step = with_context(function)
         entry.before.append(step)
@@ -205,7 +205,9 @@ class Interceptors:
         return remove
 
     def of_session(self, message: Message, session_id: str, handler: Callable[..., Any]) -> Callable[[], None]:
-        """Handle this message by this function in one session, in place of an earlier one; the result removes it."""
+        """Handle this message with this function in one session, instead of an earlier one; calling the result removes
+        it.
+        """
         if "session_id" not in message.__struct_fields__:
             raise ValueError(f"{message.__name__} names no session; handle it for the whole connection")
         entry, key = self._entry(message)
@@ -225,9 +227,10 @@ class Interceptors:
         to_older: Callable[[Any], Any],
         to_newer: Callable[[Any], Any],
     ) -> Interceptors:
-        """The `before` functions for a connection of another version: its messages are converted, and what they say.
+        """Return the `before` functions for a connection of another version: its messages and their results are
+        converted.
 
-        `newer_of` gives the class that the other version has in place of a class, None for a method without one.
+        `newer_of` returns the other version's counterpart of a class, None for a method without one.
         """
         converted = Interceptors()
         for entry in self._entries.values():
@@ -258,7 +261,7 @@ class Interceptors:
         return entry, key
 
     def _changed(self, key: _Key) -> None:
-        """Renew the route of this method where that is needed: with its first interceptor, and after its last."""
+        """Renew the route of this method if needed: with its first interceptor, and after its last."""
         entry = self._entries[key]
         if not entry.before and not entry.of_sessions:
             del self._entries[key]
@@ -268,13 +271,13 @@ class Interceptors:
     # For the engine
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
-        """Stand before the handlers of a peer."""
+        """Wrap the handlers of a peer."""
         maker = RouteMaker(peer)
         self._installed.add(routes)
         routes.intercept(self, lambda key, inner: self._around(maker, _Key(*key), inner))
 
     def _around(self, maker: RouteMaker, key: _Key, inner: Route | None) -> Route | None:
-        """The route around this one; the same one if its method has no interceptor."""
+        """Return the route around this one; the same one if its method has no interceptor."""
         entry = self._entries.get(key)
         if entry is None:
             return inner
@@ -290,14 +293,14 @@ class Interceptors:
 async def _convert(
     step: Step, to_older: Callable[[Any], Any], to_newer: Callable[[Any], Any], message: Any, context: Context
 ) -> Any:
-    """Ask a function of one version about a message of another; what it says is converted back."""
+    """Call a function of one version with a message of another; its result is converted back."""
     said = step(to_older(message), context)
     said = await said if is_awaitable(said) else said
     return said if said is None or said is True else to_newer(said)
 
 
 def _pass(steps: Sequence[Step], message: Any, context: Context, handle: Callable[[Any], Any]) -> Any:
-    """The way of one message past its interceptors: as far as it goes without waiting, then as a coroutine."""
+    """Pass one message through its interceptors: without waiting as far as possible, then in a coroutine."""
     for place, step in enumerate(steps):
         said = step(message, context)
         if is_awaitable(said):
@@ -320,7 +323,7 @@ async def _pass_later(
 
 
 def _next(message: Any, said: Any) -> tuple[Any, bool]:
-    """The message that goes on after a `before` function has said this, and whether the way is over."""
+    """Return the message to pass on after this result of a `before` function, and whether the chain ends."""
     if said is None:
         return message, False
     if isinstance(said, cast("type[Any]", message.__class__)):
@@ -337,7 +340,9 @@ class Handlers:
 
     def __init__(self, versions: Collection[int] | None = None, *, author: str = "") -> None:
         self._author = author
-        """What an author calls these handlers, as `@agent`: then their functions are checked; empty for our own."""
+        """The author's name for these handlers, such as `@agent`: then their functions are checked; empty for
+        our own.
+        """
         self.extensions: Collection[type] = ()
         """The extensions that the author's side declares: their messages may be handled."""
         self.versions = versions
@@ -347,13 +352,13 @@ class Handlers:
         self.others: Callable[..., Any] | None = None
         self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
         self.interceptors: list[Interceptors] = []
-        """What comes before these handlers; the last one is the first that sees a message."""
+        """The interceptors of these handlers; the last one is the first that sees a message."""
         self._own_interceptors: Interceptors | None = None
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
-        """Handle this message with a `def` or `async def` that takes it, and a `Context` if it wants one.
+        """Handle this message with a `def` or `async def` that takes it, and a `Context` if it has a second parameter.
 
-        What a request's handler returns is the answer; None stands for an answer without fields.
+        The result of a request's handler is the answer; None means an answer without fields.
         """
         method = getattr(message, "__method__", None)
         if method is None:
@@ -374,8 +379,9 @@ class Handlers:
     def before(self, message: type[MessageT]) -> Interception[MessageT]:
         """Call a function with this message before its handler, which may be a built-in one.
 
-        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
-        message of the same class to let that go on in its place, or the answer. For a notification, True ends the way.
+        The function takes the message, and a `Context` if it has a second parameter. It returns None to pass the
+        message on, a message of the same class to pass that on instead, or the answer. For a notification, True ends
+        the chain.
         """
         cls: type[Request[Any] | Notification] = cast("Any", message)
         _must_be_known(cls, cls.__method__)
@@ -385,9 +391,9 @@ class Handlers:
         return Interception(functools.partial(self._own_interceptors.before, cls))
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
-        """Call this function with each such notification on arrival, before its handler, if it has one.
+        """Call this function with each such notification on arrival, before its handler if there is one.
 
-        The function gets the notification, and its params as JSON. It must be quick. It is called in the order of the
+        The function gets the notification, and its params as JSON. It must be fast. It is called in the order of the
         wire.
         """
         self.arrivals[message.__method__] = (message, arrived)
@@ -401,7 +407,7 @@ class Handlers:
         return self._register_raw(method, is_request=False)
 
     def on_other(self, handler: OtherHandlerT) -> OtherHandlerT:
-        """Handle messages without a handler of their own: `handler(method, params, context)`, in plain JSON values."""
+        """Handle messages without a handler: `handler(method, params, context)`, in plain JSON values."""
         self.others = handler
         return handler
 
@@ -421,7 +427,7 @@ class Handlers:
                 _must_be_spoken(message, versions)
 
     def in_threads(self, *, of_client: bool = False) -> Handlers:
-        """These handlers of an author's, with those in threads that may block."""
+        """Return these handlers of an author, with those in threads that may block."""
         it = Handlers(self.versions)
         it.by_method = {
             (method, is_request): (message, in_thread_if_answers(is_request, handler, of_client=of_client))
@@ -431,7 +437,7 @@ class Handlers:
         return it
 
     def over(self, others: Handlers) -> Handlers:
-        """These handlers, and those of `others` for messages that have no handler here."""
+        """Return these handlers, and those of `others` for messages without a handler here."""
         both = Handlers(self.versions)
         both.by_method = others.by_method | self.by_method
         both.others = self.others or others.others
@@ -476,7 +482,7 @@ class Handlers:
             interceptors.add_routes(routes, peer)
 
     def _call_route(self, maker: RouteMaker, method: str) -> Route | None:
-        """The route of a request, by its method or that method's present name; None if it has no handler."""
+        """Return the route of a request, by its method or that method's present name; None if it has no handler."""
         for name in (method, legacy.RENAMED_METHODS.get(method, method)):
             if (entry := self.by_method.get((name, True))) is not None:
                 return maker.route(name, *entry, is_request=True)
@@ -489,7 +495,7 @@ def in_thread_if_answers(
     *,
     of_client: bool = False,
 ) -> Callable[..., Any]:
-    """An author's handler, in a thread if it is plain, answers a request, and takes the message alone.
+    """Return an author's handler, in a thread if it is plain, answers a request, and takes only the message.
 
     A handler of notifications keeps their order in the event loop, and the `Context` can be used only there. Our own
     plain handlers, such as those of services, do not block.
@@ -506,7 +512,7 @@ _keys: dict[tuple[str, bool], tuple[str, bool]] = {}
 
 
 def _key_of(message: type[Request[Any] | Notification]) -> tuple[str, bool]:
-    """What a handler of this message is found by: its method, and whether it is a request."""
+    """Return the key of this message's handler: its method, and whether it is a request."""
     key = (message.__method__, issubclass(message, Request))
     return _keys.setdefault(key, key)
 
@@ -571,7 +577,9 @@ class RouteMaker:
         alone: Callable[[Any], Any] | None,
         with_context: Callable[[Any, Context], Any] | None,
     ) -> Callable[[Any, IncomingRequest], Any]:
-        """What a request's route calls: the handler, after the capabilities and the trace context are set."""
+        """Return the function of a request's route that calls the handler, after the capabilities and the trace context
+        are set.
+        """
         peer, spans = self.peer, self.peer.spans
         handshake = message.__handshake__
 
@@ -581,7 +589,7 @@ class RouteMaker:
         def call(request: Any, incoming: IncomingRequest) -> Any:
             if handshake:
                 peer.capabilities = Capabilities(declared_in(request), handshake_meta=request.meta)
-            meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
+            meta = getattr(request, "meta", None)  # a value with an unknown tag has no fields
             if meta is not None and (trace := trace_in(meta)):
                 result = carrying(trace, functools.partial(handle, request, incoming))
             elif alone is not None:
@@ -598,9 +606,10 @@ class RouteMaker:
         inner: Route | None,
         intercept: Callable[[Any, Context, Callable[[Any], Any] | None], Any],
     ) -> Route:
-        """The route of a message that `intercept` gets before the handler of `inner`.
+        """Return the route of a message that goes to `intercept` before the handler of `inner`.
 
-        `intercept` takes the message, its context, and what gives a message to that handler, None without one.
+        `intercept` takes the message, its context, and a function that passes a message to that handler, None without
+        one.
         """
         alone = self.typed(message, nothing_more)
         if inner is not None:
@@ -633,7 +642,7 @@ class RouteMaker:
         return self._plain(method, handler, with_context(handler), is_request=is_request)
 
     def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
-        """The route of a method that has no handler of its own to the handler of all such methods."""
+        """Return the route of a method without its own handler to the handler of all such methods."""
         return self._plain(method, handler, functools.partial(handler, method), is_request=is_request)
 
     def _plain(
@@ -656,7 +665,7 @@ class RouteMaker:
 
 
 def _traits(message: type[Request[Any] | Notification] | None) -> dict[str, Any]:
-    """What a class says about the way of its messages through the engine."""
+    """Return a class's settings for its messages in the engine."""
     if message is None:
         return {}
     if issubclass(message, Request):
@@ -665,7 +674,7 @@ def _traits(message: type[Request[Any] | Notification] | None) -> dict[str, Any]
 
 
 def _object_in(raw: bytes | Raw) -> Json:
-    """These params as a plain JSON value; raises DecodeError unless they are an object."""
+    """Return these params as a plain JSON value; raises DecodeError unless they are an object."""
     params = codec.loads(raw)
     if not isinstance(params, dict):
         raise DecodeError("$", "params must be an object")
@@ -673,7 +682,7 @@ def _object_in(raw: bytes | Raw) -> Json:
 
 
 def nothing_more(_: Any) -> None:
-    """A handler that does nothing: its message has a function for its arrival, or one before it."""
+    """Do nothing: the message has a function for its arrival, or an interceptor."""
 
 
 def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:
@@ -681,7 +690,7 @@ def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes |
 
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
-    """The handler itself if it takes a context beside its message, else None."""
+    """Return the handler itself if it takes a context beside its message, else None."""
     return handler if takes_two(handler) else None
 
 
@@ -700,7 +709,7 @@ def takes_two(handler: Callable[..., Any]) -> bool:
 
 
 def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Gives a message to the handler of this route, in the form that the handler takes."""
+    """Return a function that passes a message to the handler of this route, in the handler's form."""
     if inner.decode is _object_in:
         return lambda message: call(codec.plain(message))
     return call
@@ -730,7 +739,7 @@ def _tolerant_decoder(params: Any) -> Callable[[bytes | Raw], Any]:
 
 @functools.cache
 def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
-    """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
+    """Return a function that makes the answer's frame from a handler's result; raises EncodeError for another type."""
     empty = b"{}" if may_be_empty(result_type) else None
     is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
     closed = codec.closed_words(result_type)

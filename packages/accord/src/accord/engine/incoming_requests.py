@@ -7,10 +7,10 @@ A request goes through these states:
 It starts after all earlier requests, and after the earlier notifications of its session have started. It also waits
 while output is full (`HeldRequests`). A `def` handler is called directly; an `async def` handler runs in a task of its
 own. A request is answered whatever its handler does: it may raise, be cancelled, or never start. A request that is
-cancelled before it has begun is begun, and cancelled right after that, so that its handler can still clean up.
+cancelled before it has begun is started, and cancelled right after that, so that its handler can still clean up.
 
 `unstepped` counts tasks that were created but have not had their first step. While there are any, a `def` handler must
-wait a turn of the loop: its code would otherwise run before theirs.
+wait for the next iteration of the loop: its code would otherwise run before theirs.
 
 **The gate** (`HandshakeGate`) decides which messages may come at all. The handshake is the request that opens a
 connection: `initialize`, or `proxy/initialize` for a proxy.
@@ -21,7 +21,7 @@ connection: `initialize`, or `proxy/initialize` for a proxy.
 | another request | -32600 | waits | passes | passes |
 | a notification | ignored | waits | passes | passes |
 
-A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
+A handshake is repeatable if the version of the protocol allows it (version 2), until another request passes.
 
 The messages that wait are counted (see `flow_control`): past a limit the connection stops reading.
 
@@ -80,21 +80,21 @@ _PROBLEMS: dict[State, str] = {
     "during": "another initialize has not been answered yet",
     "after": "the connection is already initialized",
 }
-"""Why a request is refused."""
+"""The reasons why a request is refused."""
 
 
 class HandshakeGate(msgspec.Struct, eq=False):
-    """Decides which messages may pass, and keeps those that wait. Pure."""
+    """Decides which messages may pass, and holds those that wait. Pure."""
 
     state: State = "before"
     waiting: list[RequestFrame | NotificationFrame] = []
     _earlier: State = "before"
     """The state from before the handshake that is being answered."""
     _calls: set[Hashable] = set()
-    """The ids of the calls among them, by `key_of`."""
+    """The ids of the held calls, by `key_of`."""
 
     def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
-        """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
+        """Decide what to do with this message; `handshake` is the trait of its class. One that waits is held here."""
         kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
         passage = _PASSAGES[self.state][kind]
         if passage == "pass" and handshake:
@@ -106,7 +106,7 @@ class HandshakeGate(msgspec.Struct, eq=False):
         return passage
 
     def keep(self, message: RequestFrame | NotificationFrame) -> None:
-        """Let this message wait for the answer to the handshake."""
+        """Hold this message until the handshake is answered."""
         self.waiting.append(message)
         if isinstance(message, RequestFrame):
             self._calls.add(key_of(message.id))
@@ -122,7 +122,7 @@ class HandshakeGate(msgspec.Struct, eq=False):
         return waiting
 
     def problem(self, message: RequestFrame) -> str:
-        """Why this request was refused."""
+        """Return why this request was refused."""
         return _PROBLEMS[self.state].format(method=message.method)
 
 
@@ -131,10 +131,10 @@ class IncomingRequest(msgspec.Struct, eq=False):
 
     id: RequestId
     key: Hashable
-    """What it is looked up by: the `key_of` its id."""
+    """Its key in tables: the `key_of` its id."""
     method: str
     route: Route | None
-    """Its route; None if no handler takes it."""
+    """Its route; None if it has no handler."""
     owner: IncomingRequests
     size: int
     """Bytes of its frame; 0 while it is held."""
@@ -151,10 +151,10 @@ class IncomingRequest(msgspec.Struct, eq=False):
     to_begin: Callable[[], None] | None = None
     """Starts the handler; None once it was called, and for a request that did not wait."""
     on_cancel: Callable[[], None] | None = None
-    """Called instead of cancelling the task, if the handler has asked for that."""
+    """Called instead of cancelling the task, if the handler requested that."""
     after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
-    holding_up = None  # a request's handler never holds up an answer
+    holding_up = None  # a request's handler never delays an answer
 
     def begin(self) -> None:
         """Start the handler; a second time does nothing."""
@@ -191,10 +191,10 @@ class IncomingRequest(msgspec.Struct, eq=False):
 
 
 EMPTY = Raw(b"{}")
-"""The params of a message that has none."""
+"""The params of a message without any."""
 
 WEIGHT = 1_000
-"""Bytes that a request takes while it is held, its frame aside."""
+"""Bytes of memory per held request, apart from its frame."""
 
 
 class HeldRequests(msgspec.Struct, eq=False):
@@ -203,7 +203,7 @@ class HeldRequests(msgspec.Struct, eq=False):
     _backlog: Backlog
     count: int = 0
     _in_order: deque[tuple[IncomingRequest, int]] | None = None  # an empty deque takes 760 bytes of each connection
-    """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
+    """Requests that a cancellation has started early stay here, and are counted, until they would have started."""
     _of: dict[str | None, deque[IncomingRequest]] = {}
 
     def put(self, request: IncomingRequest, message: RequestFrame) -> None:
@@ -218,7 +218,7 @@ class HeldRequests(msgspec.Struct, eq=False):
         self._backlog.add(size)
 
     def begun(self, request: IncomingRequest, size: int) -> None:
-        """This request is no longer held: its handler starts."""
+        """Stop holding this request: its handler starts."""
         request.size = size
         self.count -= 1
 
@@ -254,7 +254,7 @@ _in_session = msgspec.json.Decoder(_InSession)
 
 
 def _session_of(message: RequestFrame) -> str | None:
-    """The session that a request names; None also for invalid params, which get an error later."""
+    """Return the session that a request names; None also for invalid params, which get an error later."""
     try:
         return _in_session.decode(message.params or EMPTY).session_id
     except REFUSALS:
@@ -282,7 +282,7 @@ class IncomingRequests:
         self._deferred: deque[tuple[IncomingRequest, Route]] | None = (
             None  # an empty one takes 760 bytes of each connection
         )
-        """Requests that wait for their turn to begin; None while there are none."""
+        """Requests that wait to begin; None while there are none."""
         self.held = HeldRequests(backlog)
         """Requests that wait for room in the output."""
         self._most = most
@@ -296,13 +296,13 @@ class IncomingRequests:
         self.link_has_ended = False
         self._debug = debug
         self._debug_hint = debug_hint
-        """How the log says to send details of errors to the peer."""
+        """The hint in the log on how to send details of errors to the peer."""
         self._loop = asyncio.get_running_loop()
 
     def called(
         self, message: RequestFrame, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
     ) -> bool:
-        """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
+        """Handle this request, whose frame has `size` bytes. Returns False if an unanswered request has its id."""
         key = key_of(message.id)
         request = IncomingRequest(message.id, key, message.method, route, self, size, on_answered)
         if not self._open.add_incoming(key, request):
@@ -358,7 +358,7 @@ class IncomingRequests:
             begin(request, route, params)
 
     def _too_many(self) -> str | None:
-        """Why this request cannot be handled now; None if it can."""
+        """Return why this request cannot be handled now; None if it can."""
         handled = len(self._open.incoming) - self.held.count
         if handled > self._most:
             return f"{self._most:,} requests are already being handled; wait until some are answered"
@@ -392,7 +392,7 @@ class IncomingRequests:
     async def end(self, grace: float) -> None:
         """Cancel the handlers that still run, and answer every open request."""
         for request in list(self._open.incoming.values()):
-            if request.size == 0:  # held: its handler would only be started to be cancelled
+            if request.size == 0:  # held: its handler would be started only to be cancelled
                 self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
             else:
                 request.begin()
@@ -401,7 +401,7 @@ class IncomingRequests:
         for request in list(self._open.incoming.values()):
             self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
 
-    # Beginning
+    # Opening sessions
 
     def _begin_in_order(self, request: IncomingRequest, route: Route) -> None:
         """Start a request after the earlier notifications of its session, and after all earlier requests."""
@@ -429,7 +429,7 @@ class IncomingRequests:
     def _begin_those_that_may(self) -> None:
         """Start deferred requests in the order of arrival, up to one that has to wait.
 
-        A request waits for a notification that can start, and not for one whose handler is suspended.
+        A request waits for a notification that can start, but not for one whose handler is suspended.
         """
         while self._deferred:
             request, route = self._deferred[0]
@@ -484,7 +484,7 @@ class IncomingRequests:
     # Answering
 
     def succeed(self, request: IncomingRequest, route: Route, result: Any) -> None:
-        """Answer with this; the handler may go on."""
+        """Answer with this; the handler may continue."""
         if not request.running:  # it was answered while its handler went on
             return
         try:
@@ -499,7 +499,7 @@ class IncomingRequests:
         self._answer_error(request, *self.failure(request, error))
 
     def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
-        """The code, message and data that tell the peer of this error of a handler; the log gets the details."""
+        """Return the code, message and data for the peer of a handler's error; the log gets the details."""
         chosen = isinstance(error, RequestError) and _makes_sense(error)
         told = isinstance(error, AccordError) and error.may_be_told(self._open)
         if self.link_has_ended and isinstance(error, ConnectionClosed):

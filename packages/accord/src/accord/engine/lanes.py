@@ -19,15 +19,15 @@ for, and each answer to a request that was made *inside* a handler that still ru
 of another lane, or of a request: the chain of waits may lead through the peer, where we cannot see it. The rule is
 applied when an answer arrives and whenever a handler begins to wait.
 
-**Why it works.** Each circle of waits leads through a handler that waits, so the rule breaks every circle. An answer to
+**Why it works.** Each cycle of waits passes through a handler that waits, so the rule breaks every cycle. An answer to
 an ordinary caller, outside any handler, never overtakes a notification.
 
 **The exception.** Some waits cannot be seen: a handler may await an event that needs the answer. So a lane that makes
 no progress until a deadline releases its answers, and a warning names the handler.
 
-`Inside`, `HoldingUp` and `Held` are the views that lanes have of other parts: `IncomingRequest` and `_Notification` are
-handlers inside which requests are made, `_Notification` is what holds up a lane, and `PendingRequest` is an answer that
-may be held.
+`Inside`, `HoldingUp` and `Held` are the interfaces through which lanes see other parts: `IncomingRequest` and
+`_Notification` are handlers inside which requests are made, `_Notification` delays a lane, and `PendingRequest` is an
+answer that may be held.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from accord.engine.routes import Route
 log = logging.getLogger("accord")
 
 WEIGHT = 350
-"""Bytes of memory that a waiting notification takes beside its text."""
+"""Bytes of memory that a waiting notification takes apart from its text."""
 
 YIELD_EVERY = 1_000
 """Notifications after which a lane lets other tasks run, even if its handlers never suspend."""
@@ -60,12 +60,12 @@ class Inside(Protocol):
 
     @property
     def holding_up(self) -> HoldingUp | None:
-        """What must be told when the handler waits, because notifications wait for it; None if none do."""
+        """Return what must be notified when the handler waits, because notifications wait for it; None if none do."""
         ...
 
     @property
     def owner(self) -> object:
-        """The part of a connection that runs the handler, so that a connection recognises its own handlers."""
+        """Return the part of a connection that runs the handler, so that a connection recognises its own handlers."""
         ...
 
 
@@ -86,7 +86,7 @@ inside: ContextVar[Inside | None] = ContextVar("accord_inside", default=None)
 
 
 class Held(Protocol):
-    """An answer that may stand in a lane."""
+    """An answer that may be held in a lane."""
 
     maker: Inside | None
     """The handler inside which its request was made."""
@@ -119,7 +119,7 @@ class _Notification(msgspec.Struct, eq=False):
     def holding_up(self) -> HoldingUp:
         return self
 
-    # A task that the handler started may wait longer than the handler itself. That does not hold up the lane.
+    # A task that the handler started may wait longer than the handler itself. That does not delay the lane.
 
     def begins_to_wait(self, answer: Held) -> None:
         if self.running:
@@ -162,7 +162,7 @@ class Lanes:
             lane.hold(answer)
 
     def mark_start(self, key: str | None, begin: Callable[[], None]) -> bool:
-        """Mark a request's place among the notifications of its session; False if there are none."""
+        """Mark a request's place among the notifications of its session; returns False if there are none."""
         lane = self.busy.get(key)
         if lane is None:
             return False
@@ -170,12 +170,12 @@ class Lanes:
         return True
 
     def is_between(self, key: str | None) -> bool:
-        """Whether this lane is not empty, runs no handler, and continues in the next turn of the loop."""
+        """Whether this lane is not empty, runs no handler, and continues in the next iteration of the loop."""
         lane = self.busy.get(key)
         return lane is not None and lane.handling is None
 
     def fullest(self) -> Lane:
-        """The lane whose notifications take the most bytes."""
+        """Return the lane whose notifications take the most memory."""
         return max(self.busy.values(), key=lambda lane: lane.size)
 
     def resized(self, by: int) -> None:
@@ -215,7 +215,7 @@ class Lane(msgspec.Struct, eq=False):
     size: int = 0
     """Bytes of the notifications that have not started."""
     handling: str | None = None
-    """The method whose handler runs now."""
+    """The method whose handler is running."""
     running: bool = True
     ended: bool = False
     _held: dict[Held, None] = {}
@@ -244,13 +244,13 @@ class Lane(msgspec.Struct, eq=False):
             self._watch()
 
     def begins_to_wait(self, answer: Held) -> None:
-        """This lane's handler now waits for an answer: release those that must not wait for the handler."""
+        """Release the answers that must not wait for this lane's handler, which now waits for an answer."""
         self._awaited.append(answer)
         for held in [held for held in self._held if self._may_pass(held)]:
             self._release(held)
 
     def no_longer_waits(self, answer: Held) -> None:
-        """This lane's handler has stopped waiting for this answer."""
+        """Note that this lane's handler has stopped waiting for this answer."""
         self._awaited.remove(answer)
 
     def _release(self, answer: Held) -> None:

@@ -37,12 +37,12 @@ _RESULT = b',"result":'
 
 
 class ResultReader(msgspec.Struct, eq=False):
-    """How the result of a request becomes a value."""
+    """Converts the result of a request to a value."""
 
     strict: Callable[[bytes | Raw], Any] | None
-    """Reads a whole value of the expected form, and refuses others; None if each result is read with care."""
+    """Reads a whole value of the expected form, and refuses others; None if each result is read tolerantly."""
     read: Callable[[Raw], Any]
-    """Gives the value of any result; raises ProtocolError."""
+    """Returns the value of any result; raises ProtocolError."""
 
 
 RAW_RESULT = ResultReader(None, lambda raw: raw)
@@ -58,18 +58,18 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
     maker: Inside | None
     holding_up: HoldingUp | None
     hurries: ReadPause | None
-    """What may not pause while this is open; None for a patient request, whose answer is not needed soon."""
+    """Must not pause while this is open; None for a patient request, whose answer is not needed soon."""
     future: asyncio.Future[Any]
     reading: ResultReader
-    """How its result is read where it arrives."""
+    """Reads its result on arrival."""
     id: int = 0
     value: Any = None
     """The result, from its arrival on."""
     error: Exception | None = None
-    """The error that came in place of a result."""
+    """The error that came instead of a result."""
     on_answer: Callable[[Any], None] | None = None
     end_span: SpanEnd | None = None
-    """Ends the request's span. A caller may take it: a turn can go on after the answer to its prompt."""
+    """Ends the request's span. A caller may take over: a turn can continue after the answer to its prompt."""
 
     def then(self, call: Callable[[ResultT | Exception], None]) -> None:
         """Call this with the result, or with the error if there is none, in the order of arrival.
@@ -84,7 +84,7 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
         self.future.cancel()
 
     def withdraw(self) -> None:
-        """Ask the peer not to do what was requested; its answer is awaited all the same."""
+        """Ask the peer to stop; the answer is awaited all the same."""
         self.owner.withdraw(self)
 
     async def within(self, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None) -> None:
@@ -92,7 +92,7 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
         await self.owner.wait_until(self, total, idle, until)
 
     def awaited(self) -> AbstractContextManager[None]:
-        """While this context lasts, the handler inside which the request was made waits for the answer."""
+        """During this block, the handler inside which the request was made waits for the answer."""
         return _NOTHING_WAITS if self.holding_up is None else self._holding(self.holding_up)
 
     @contextmanager
@@ -119,13 +119,13 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
         """Give the caller an error instead of an answer."""
         if not self.future.done():
             self.future.set_exception(error)
-            self.future.exception()  # mark as retrieved: no caller may be left to await it
+            self.future.exception()  # mark as retrieved: there may be no caller left to await it
             self.settle()
             if self.on_answer is not None:
                 self._tell(self.on_answer, error)
 
     def settle(self) -> None:
-        """The answer is no longer awaited: reading may pause, as far as this request goes. Twice is harmless."""
+        """Note that the answer is no longer awaited: this request no longer prevents a pause. Twice is harmless."""
         if self.hurries is not None:
             self.hurries.impatient -= 1
             self.hurries = None
@@ -156,8 +156,8 @@ class OutgoingRequests(msgspec.Struct, eq=False):
     ) -> PendingRequest[Any]:
         """Send a request now. Its future has the result, as `reading` reads it.
 
-        `params` are a message, or JSON that is encoded already (as `Raw`), or None. A caller that no longer awaits the
-        future must call `abandon`.
+        `params` are a message, or encoded JSON (as `Raw`), or None. A caller that no longer awaits the future must call
+        `abandon`.
         """
         if self.ended is not None:
             raise self.ended.error()
@@ -244,7 +244,7 @@ class OutgoingRequests(msgspec.Struct, eq=False):
 
     @contextmanager
     def _listening(self, lane: str | None, idle: float | None) -> Generator[None]:
-        """While this lasts, note when messages of this session arrive."""
+        """During this block, note when messages of this session arrive."""
         if idle is None:
             yield
             return
@@ -267,9 +267,9 @@ class OutgoingRequests(msgspec.Struct, eq=False):
         return any(request.lane == lane for request in self._open.incoming.values())
 
     def take(self, frame: bytes) -> bool:
-        """Handle this frame if it is an ordinary answer to an open request: found and decoded without its envelope.
+        """Handle this frame if it is an ordinary answer to an open request, without decoding the envelope.
 
-        What lies between the head and the last brace is the result, if it is one whole value: the decoder finds out.
+        The part between the head and the last brace is the result, if it is one whole value: the decoder finds out.
         """
         head, _, rest = frame.partition(_RESULT)
         requests = self._open.outgoing

@@ -1,4 +1,4 @@
-"""Typed messages over a connection: requests and notifications as classes, both ways.
+"""Typed messages over a connection: requests and notifications as classes, in both directions.
 
     handlers = Handlers()
 
@@ -14,7 +14,7 @@ handled and sent by its method's name, in plain JSON values.
 
 **Trace context.** A request of the peer may carry one in `_meta` (W3C Trace Context: `traceparent`, `tracestate`,
 `baggage`). It is passed on to the requests that its handler makes, so that the spans of several programs form one
-trace, also when this program records no spans.
+trace, even when this program records no spans.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _current: ContextVar[dict[str, str] | None] = ContextVar("accord_trace", default
 
 
 def trace_in(meta: dict[str, Json]) -> dict[str, str]:
-    """The trace context in the `_meta` of a message; empty if there is none."""
+    """Return the trace context in the `_meta` of a message; empty if there is none."""
     return {key: value for key in KEYS if isinstance(value := meta.get(key), str)}
 
 
@@ -78,7 +78,7 @@ _encode = codec.strict_encode
 
 
 class _Outgoing:
-    """The way in which messages of one class are sent; made once for each class."""
+    """How messages of one class are sent; made once for each class."""
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         row = row_for(cls, "protocol")
@@ -86,13 +86,13 @@ class _Outgoing:
         self.method = row.name
         self.patient = issubclass(cls, Request) and cls.__patient__
         self.is_handshake = issubclass(cls, Request) and cls.__handshake__
-        """Whether its answer says what the peer can do: it comes once, and may have older names (`legacy`)."""
+        """Whether its answer declares the peer's capabilities: it comes once, and may have older names (`legacy`)."""
         strict = None if self.is_handshake or row.kind != "request" else codec.strict_decoder(row.result)
         self.reader = ResultReader(
             strict, partial(self._read, _with_older_names if self.is_handshake else codec.decode)
         )
         self.keeper = ResultReader(None, partial(self._read, codec.decode_keeping))
-        """Keeps the members of results that their types do not know."""
+        """Keeps the unknown members of results."""
         self.is_plain = not codec.closed_words(cls)
         """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
@@ -118,7 +118,7 @@ _outgoing: dict[type, _Outgoing] = {}
 
 
 class RouteSource(Protocol):
-    """What a peer's messages are handled by: `Handlers`, or an object of your own that routes without them."""
+    """A source of routes for a peer: `Handlers`, or an object of your own that routes without them."""
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
         """Add routes to those of a peer; they replace those of the same methods."""
@@ -126,9 +126,9 @@ class RouteSource(Protocol):
 
 
 class Peer:
-    """The other side of a connection, typed: the low level that everything else is built on.
+    """The other side of a connection, typed: the low level on which everything else is built.
 
-    It can be used as `async with Peer(...) as peer:`, which opens the connection and closes it.
+    Used as `async with Peer(...) as peer:`, it opens and closes the connection.
     """
 
     def __init__(
@@ -148,12 +148,12 @@ class Peer:
         self.unstable = unstable
         """Whether messages that the protocol only proposes may be sent without a capability for them."""
         self.keep_unknown = keep_unknown
-        """Whether what is read keeps the members that its types do not know, for a program that passes it on."""
+        """Whether read values keep members that their types do not know, for a program that passes them on."""
         self._open_ways: dict[type, _Outgoing] = {}
         """How messages are sent that need no check of capabilities, or were checked before."""
         self.capabilities = Capabilities()
         self.spans = spans
-        """What records a span for each request; None if nothing does."""
+        """Records a span for each request; None if nothing does."""
         self.home: object = None
         """The owner of the connection, for handlers that hold only the peer: the `AgentConnection` of an agent."""
         self._routes = Routes()
@@ -180,11 +180,11 @@ class Peer:
         idle_timeout: float | None = None,
         force: bool = False,
     ) -> ResultT:
-        """Send a request; its result, typed.
+        """Send a request and return its typed result.
 
         Raises PeerError when the answer is an error, ProtocolError when its result is invalid, ConnectionClosed when
         the connection ends first, Timeout past a deadline, and CapabilityMissing, unless `force` is true, when the peer
-        did not declare what the request needs. Cancelling the caller cancels the request.
+        did not declare the capability that the request needs. Cancelling the caller cancels the request.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
         result: ResultT
@@ -213,7 +213,7 @@ class Peer:
     def post(self, request: Request[ResultT], *, force: bool = False) -> PendingRequest[ResultT]:
         """Send a request now, and handle its answer later: see `PendingRequest`.
 
-        Raises what `request` raises before it has sent anything.
+        Raises the errors of `request` that come before sending.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
         if self.spans is None:
@@ -228,13 +228,13 @@ class Peer:
         handlers.add_routes(self._routes, self)
 
     def handle_only(self, *handlers: RouteSource) -> None:
-        """Replace all handlers by these; those that come later go before those that come earlier."""
+        """Replace all handlers by these; later ones go before earlier ones."""
         self._routes.clear()
         for source in handlers:
             source.add_routes(self._routes, self)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
-        """How this message is sent; raises CapabilityMissing if it may not be."""
+        """Return how this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__
         way = _outgoing.get(cls)
         if way is None:
@@ -263,7 +263,7 @@ class Peer:
             await self.connection.breathe()
 
     def tell(self, notification: Notification, *, force: bool = False) -> bool:
-        """`notify` without waiting. True if the sender should `breathe` before it sends more."""
+        """`notify` without waiting. Returns True if the sender should `breathe` before it sends more."""
         way = self._open_ways.get(notification.__class__)
         if way is None or (way.guarded and notification.update.__class__ in way.guarded):  # type: ignore[attr-defined]
             way = self._way(notification, force=force)
@@ -331,7 +331,7 @@ class Peer:
 
 
 class Context:
-    """What a handler can use beside its message: the peer, and the state of the request."""
+    """The peer and the state of the request, for a handler."""
 
     __slots__ = ("_request", "peer")
 
@@ -355,15 +355,15 @@ class Context:
         await self.peer.connection.wait_for_room()
 
     def answer(self, result: Any) -> None:
-        """Answer now. The handler may go on; what it returns or raises is no longer sent."""
+        """Answer now. The handler may continue; its later result or error is not sent."""
         request = self._request or _no_request()
         assert request.route is not None
         request.owner.succeed(request, request.route, result)
 
     def failure(self, error: BaseException) -> tuple[int, str, Any]:
-        """The code, message and data with which the request would be answered if the handler raised this error.
+        """Return the code, message and data with which the request would be answered if the handler raised this error.
 
-        It is for handlers that have answered already and tell of a later error in another message. Details that are not
+        It is for handlers that have answered already and report a later error in another message. Details that are not
         for the peer are logged.
         """
         request = self._request or _no_request()
@@ -374,7 +374,7 @@ class Context:
         (self._request or _no_request()).on_cancel = do
 
     def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
-        """Call this when the answer has been sent: what it sends comes after the answer."""
+        """Call this when the answer has been sent, to send something after it."""
         (self._request or _no_request()).after(lambda: do(*arguments))
 
 

@@ -27,7 +27,7 @@ def _no_handler(*_: Any) -> Any:
 
 
 class Route(msgspec.Struct, eq=False):
-    """The way of one method: from raw params to its handler, and from the handler's result to raw JSON."""
+    """The path of one method: from raw params to its handler, and from the handler's result to raw JSON."""
 
     method: str
     decode: Callable[[bytes | Raw], Any]
@@ -35,7 +35,7 @@ class Route(msgspec.Struct, eq=False):
     decode_tolerantly: Callable[[bytes | Raw], Any]
     """For params that the strict decoder refused; raises DecodeError."""
     lane_of: Callable[[Any], str | None]
-    """The session that these params belong to."""
+    """Returns the session that these params belong to."""
     suspends: bool
     """Whether the handler is an `async def`."""
     handler: Callable[..., Any] = _no_handler
@@ -55,7 +55,7 @@ class Route(msgspec.Struct, eq=False):
     arrived: Callable[[Any, bytes | Raw], None] | None = None
     """Called with each notification on arrival, before it enters a lane: its params as a value, and as JSON."""
     head: bytes = b""
-    """How nearly every frame of a stream begins, up to its params; empty for other messages."""
+    """The beginning of nearly every frame of a stream, up to its params; empty for other messages."""
     body: slice = slice(0)
     """Where the params of such a frame are."""
 
@@ -75,7 +75,7 @@ class Route(msgspec.Struct, eq=False):
 
 
 Around: TypeAlias = Callable[[tuple[str, bool], Route | None], Route | None]
-"""Makes the route around that of a method, which is a request or not; the same one if nothing comes before it."""
+"""Makes the route around that of a method, which is a request or not; the same one if it has no interceptor."""
 
 
 def _no_route(_: str) -> Route | None:
@@ -98,12 +98,12 @@ class Routes(msgspec.Struct, eq=False, weakref=True):
     other_tell: Callable[[str], Route | None] = _no_route
     """Makes the route of a notification that is not in `tells`."""
     _around: dict[object, Around] = {}
-    """What puts routes around others, by who has asked for it; the last one is the outermost."""
+    """The functions that wrap routes in others, by their owners; the last one is the outermost."""
     _inner: dict[str, Route | None] = {}
-    """The routes of notifications that have another one around them; None for one without a handler."""
+    """The routes of notifications that are wrapped in another one; None for one without a handler."""
 
     def put_tell(self, method: str, route: Route) -> None:
-        """Handle the notifications of this method by this route, in place of an earlier one."""
+        """Handle the notifications of this method by this route, instead of an earlier one."""
         if method in self._inner:
             self._inner[method] = route
             self.renew(method, is_request=False)
@@ -138,7 +138,7 @@ class Routes(msgspec.Struct, eq=False, weakref=True):
     # Interceptors
 
     def intercept(self, by: object, around: Around) -> None:
-        """Put the routes that `around` makes around those of the handlers, now and whenever `renew` is called."""
+        """Wrap the handlers' routes in those that `around` makes, now and whenever `renew` is called."""
         self._around[by] = around
         self.calls.clear()
         for method in list(self.tells):
@@ -170,7 +170,7 @@ class Routes(msgspec.Struct, eq=False, weakref=True):
 
 
 def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:
-    """Returns a function that gives the session which params of this class belong to; None for those without one."""
+    """Return a function that returns the session of params of this class; None if they have none."""
     if "session_id" not in message.__struct_fields__:
         return _no_lane
     if message.__dict__.get("__params__") is None:
@@ -179,7 +179,7 @@ def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:
 
 
 def plain_lane(params: Json) -> str | None:
-    """The session that params belong to, given as a plain JSON value."""
+    """Return the session of params that are a plain JSON value."""
     session_id = cast("Mapping[str, Json]", params).get("sessionId") if isinstance(params, dict) else None
     return session_id if isinstance(session_id, str) else None
 

@@ -2,11 +2,11 @@
 
     Peer(transport, handlers, role="client", spans=Spans())
 
-The trace context travels in `_meta` (`traceparent`, `tracestate`), so that the spans of both sides hang together.
-Without this, what a peer sends in `_meta` is still carried on to the requests made while handling its request.
+The trace context travels in `_meta` (`traceparent`, `tracestate`), so that the spans of both sides are linked. Without
+this extra, a peer's context in `_meta` is still passed on to the requests made while handling its request.
 
-A failed request is an event `exception` of its span. Spans are kept and read elsewhere, so the text of an error, which
-may quote the peer, is cut and its URLs are masked, as in the other records.
+A failed request is an event `exception` of its span. Spans are stored and read elsewhere, so the text of an error,
+which may quote the peer, is cut and its URLs are masked, as in the other records.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ class Spans:
     def asking(self, request: Any, role: str) -> Generator[tuple[Any, Callable[[Any], None]]]:
         """Open a span around a request that we send.
 
-        Gives the request with the span's context in its `_meta`, and a function to call with the answer.
+        Yields the request with the span's context in its `_meta`, and a function to call with the answer.
         """
         attributes = _attributes(request, role)
         with self._current(request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=attributes) as span:
             yield self._carrying(request, None), lambda answer: span.set_attributes(_attributes_of_answer(answer))
 
     def sending(self, request: Any, role: str) -> tuple[Any, SpanEnd]:
-        """A span for a request whose answer is handled later: the request, and a function that ends the span.
+        """Begin a span for a request whose answer is handled later; returns the request, and a function that ends the
+        span.
 
         The function takes the answer or the error, and the last `UsageUpdate` of the session, if there is one.
         """
@@ -82,7 +83,7 @@ class Spans:
         return msgspec.structs.replace(request, meta={**carrier, **(request.meta or {})}) if carrier else request
 
     def answering(self, request: Any, result: Any, role: str) -> Any:
-        """A span around what answers a request of theirs, if it takes time at all."""
+        """Open a span around the handling of their request, if it takes time at all."""
         if not hasattr(result, "__await__"):
             return result
         return self._answering(request, result, role)
@@ -102,7 +103,7 @@ class Spans:
 
     @contextlib.contextmanager
     def _current(self, name: str, **described: Any) -> Generator[Any]:
-        """A span around what happens here; it records how that failed."""
+        """Open a span around this block; it records an error of the block."""
         with self._tracer.start_as_current_span(
             name, record_exception=False, set_status_on_exception=False, **described
         ) as span:
@@ -120,7 +121,7 @@ class Spans:
             {
                 "exception.type": f"{kind.__module__}.{kind.__qualname__}",
                 "exception.message": text,
-                # Frames alone: the texts of the errors that led to this one would need the same treatment.
+                # Only frames: the texts of the causes of this error would need the same treatment.
                 "exception.stacktrace": "".join(traceback.format_tb(error.__traceback__))[-LONGEST_STACK:],
             },
         )
@@ -144,7 +145,7 @@ def _attributes(request: Any, role: str) -> dict[str, str]:
 
 
 def _attributes_of_answer(answer: Any) -> dict[str, Any]:
-    """How a turn ended and what it used, as far as the answer says so."""
+    """Return how a turn ended and what it used, as far as the answer reports it."""
     reason, usage = getattr(answer, "stop_reason", None), getattr(answer, "usage", None)
     known = {genai.STOP_REASON: reason, genai.FINISH_REASONS: [reason] if isinstance(reason, str) else None}
     known |= {name: getattr(usage, member, None) for member, name in genai.USAGE.items()}
@@ -152,7 +153,7 @@ def _attributes_of_answer(answer: Any) -> dict[str, Any]:
 
 
 def _attributes_of_usage(usage: Any) -> dict[str, Any]:
-    """What the session has used in all: its context, and its cost."""
+    """Return the total usage of the session: its context, and its cost."""
     cost = getattr(usage, "cost", None)
     known = {
         genai.CONTEXT_USED: getattr(usage, "used", None),

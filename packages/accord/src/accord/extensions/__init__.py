@@ -6,7 +6,7 @@
         if session.extension(Goals).offer is not None:
             await session.extension(Goals).set("Ship it")
 
-`air_conventions` has what claude-agent-acp and codex-acp do for clients that declare `_meta.jetbrains.air`;
+`air_conventions` has the conventions of claude-agent-acp and codex-acp for clients that declare `_meta.jetbrains.air`;
 `adapter_conventions` has the others. An extension of your own is a class like these: see `accord.Extension`.
 """
 

@@ -1,4 +1,4 @@
-"""What claude-agent-acp, codex-acp and Accord's own agents do beside the protocol, outside of `_meta.jetbrains.air`.
+"""Conventions of claude-agent-acp, codex-acp and Accord's own agents outside of `_meta.jetbrains.air`.
 
 | extension | agents | announced or sent in |
 |---|---|---|
@@ -7,8 +7,8 @@
 | `RateLimits` | claude-agent-acp, for subscriptions of claude.ai | `_meta["_claude/rateLimit"]` of `usage_update` |
 | `RewindFiles` | every agent written with Accord | nowhere: another agent answers that it has no such method |
 
-The first two are tried with the real agents and a model made of rules. Rate limits need a subscription: what is known
-of them is from the types of claude-agent-acp 0.100.
+The first two were tested with the real agents and a scripted model. Rate limits need a subscription: they are known
+from the types of claude-agent-acp 0.100.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from accord.schema.shared_updates import Notice, UsageUpdate
 from accord.services.file_service import RewindFilesRequest, RewindFilesResponse
 
 KEPT = 1024 * 1024
-"""Characters of the output of one display terminal that are kept, its end."""
+"""Characters of one display terminal's output that are kept, from its end."""
 MOST = 256
 """Display terminals of one session that are kept, the newest."""
 
@@ -35,7 +35,7 @@ MOST = 256
 
 
 class DisplayTerminal:
-    """A command that the agent runs by itself and shows in a tool call: its output and how it ended."""
+    """A command that the agent runs and shows in a tool call: its output and its end."""
 
     def __init__(self, terminal_id: str) -> None:
         self.id = terminal_id
@@ -57,7 +57,7 @@ class DisplayTerminal:
 
     @property
     def text(self) -> str:
-        """The output so far. It is untrusted: it may hold codes that control a terminal."""
+        """The output so far. It is untrusted: it may contain control codes for a terminal."""
         return self._text.getvalue()
 
     def add(self, text: str) -> None:
@@ -74,7 +74,7 @@ class DisplayTerminal:
 
 
 class DisplayTerminals(Extension[dict[str, Any]], name="terminal_output"):
-    """Commands that an agent runs by itself and shows as terminals in its tool calls, by their ids.
+    """Commands that an agent runs and shows as terminals in its tool calls, by their ids.
 
     The state of a session keeps only the latest value of each key of `_meta`, so the deltas are folded here.
 
@@ -104,15 +104,15 @@ class DisplayTerminals(Extension[dict[str, Any]], name="terminal_output"):
         return self._terminals[terminal_id]
 
     def get(self, terminal_id: str) -> DisplayTerminal | None:
-        """The terminal with this id; None for one that the agent has not shown."""
+        """Return the terminal with this id; None if the agent has not shown it."""
         return self._terminals.get(terminal_id)
 
     def __len__(self) -> int:
-        """How many terminals are kept."""
+        """Return how many terminals are kept."""
         return len(self._terminals)
 
     def fold(self, update: object) -> list[str]:
-        """Take what an update says about display terminals; returns the ids of those that changed."""
+        """Fold an update about display terminals; returns the ids of those that changed."""
         meta = getattr(update, "meta", None)
         if not meta or not isinstance(meta, dict):
             return []
@@ -167,7 +167,7 @@ _FOLDS: dict[str, Callable[[DisplayTerminal, Mapping[str, Any]], None]] = {
 # Steering
 
 Steered: TypeAlias = Literal["injected", "startedNewTurn", "failed", "promptRequired"]
-"""What came of steering: taken into the running turn, a new turn, not possible now, or to be sent as a prompt."""
+"""The result of steering: added to the running turn, a new turn, not possible now, or to be sent as a prompt."""
 
 _STEERED: dict[str, Steered] = {
     "injected": "injected",
@@ -178,13 +178,13 @@ _STEERED: dict[str, Steered] = {
 
 
 class SteeringOffer(Shape):
-    """What an agent declares that takes messages into the running turn."""
+    """The declaration of an agent that accepts messages into the running turn."""
 
     supported: bool = True
 
 
 class SteeringResponse(Model):
-    """What came of a message for the running turn."""
+    """The result of a message for the running turn."""
 
     outcome: Tolerant[str] = "failed"
 
@@ -197,14 +197,14 @@ class SteeringRequest(Request[SteeringResponse], method="_session/steering"):
 
 
 class Steering(Extension[SteeringOffer], name="steering"):
-    """Messages into the turn that runs; `offer` is None for an agent that takes none."""
+    """Messages into the running turn; `offer` is None for an agent that accepts none."""
 
     messages = (SteeringRequest,)
     is_in_answer = True
 
     @classmethod
     def declaration(cls, offer: SteeringOffer) -> dict[str, Json]:
-        """What an agent says, its default value included."""
+        """Return an agent's declaration, with its default value."""
         return {cls.name: {"supported": offer.supported}}
 
     @classmethod
@@ -214,9 +214,9 @@ class Steering(Extension[SteeringOffer], name="steering"):
         return offer if offer is not None and offer.supported else None
 
     async def steer(self, *content: str | ContentBlock) -> Steered:
-        """Send a message into the turn that runs.
+        """Send a message into the running turn.
 
-        An outcome of a kind that is not known counts as `failed`: send the message as a prompt then.
+        An unknown outcome counts as `failed`: send the message as a prompt then.
         """
         blocks = [TextContent(it) if isinstance(it, str) else it for it in content]
         return _STEERED.get((await self.request(SteeringRequest(self.session_id, blocks))).outcome, "failed")
@@ -226,18 +226,18 @@ class Steering(Extension[SteeringOffer], name="steering"):
 
 
 class RateLimit(Shape):
-    """How much of one limit of a claude.ai subscription is used."""
+    """The usage of one limit of a claude.ai subscription."""
 
     status: str
     """`allowed`, `allowed_warning` or `rejected`."""
     rate_limit_type: Tolerant[str] = ""
     """Which limit: `five_hour`, `seven_day` and others."""
     utilization: Tolerant[float | None] = None
-    """How much of it is used: 1 is all."""
+    """The used part of it: 1 is all."""
     resets_at: Tolerant[float | None] = None
-    """When it begins again, in seconds since 1970."""
+    """When it is reset, in seconds since 1970."""
     is_using_overage: Tolerant[bool] = False
-    """Whether what is used now is paid for beyond the subscription."""
+    """Whether present usage is paid for beyond the subscription."""
 
     def __str__(self) -> str:
         parts = [self.rate_limit_type.replace("_", " ") or "rate limit"]
@@ -249,7 +249,7 @@ class RateLimit(Shape):
 
 
 class RateLimits(Extension[dict[str, Any]], name="_claude/rateLimit"):
-    """The limits of the user's subscription, as claude-agent-acp last told them, by their types."""
+    """The limits of the user's subscription, as claude-agent-acp last reported them, by their types."""
 
     label = "Limits"
     limit = MetaMember(RateLimit, "_claude/rateLimit")
@@ -261,7 +261,7 @@ class RateLimits(Extension[dict[str, Any]], name="_claude/rateLimit"):
 
     @classmethod
     def declaration(cls, offer: dict[str, Json]) -> dict[str, Json]:  # noqa: ARG003
-        """No side declares it: the agent sends it to every client."""
+        """Return None: neither side declares it, because the agent sends it to every client."""
         return {}
 
     def fold(self, update: object) -> None:
@@ -289,25 +289,25 @@ class RateLimits(Extension[dict[str, Any]], name="_claude/rateLimit"):
 
 
 class RewindFiles(Extension[dict[str, Any]], name="accord.dev/rewindFiles"):
-    """Have an agent that is written with Accord bring back files that it wrote by itself."""
+    """Restores files that an agent written with Accord has changed without the client."""
 
     messages = (RewindFilesRequest,)
 
     @classmethod
     def declaration(cls, offer: dict[str, Json]) -> dict[str, Json]:  # noqa: ARG003
-        """No side declares it: another agent answers that it has no such method."""
+        """Return None: neither side declares it, because other agents answer that they have no such method."""
         return {}
 
     @classmethod
     def declared_in(cls, meta: Mapping[str, Json]) -> dict[str, Json]:  # noqa: ARG003
-        """Any agent may have it."""
+        """Return true for any agent, because none declares it."""
         return {}
 
     async def rewind(self, cursor_id: str | None = None, *, overwrite: bool = False) -> RewindFilesResponse | None:
-        """Bring back the files that the agent wrote by itself, as they were before the message at a cursor.
+        """Restore the files that the agent wrote without the client, as they were before the message at a cursor.
 
-        Without a cursor, all that it wrote in the session is meant. Files that somebody else has changed since are
-        left, unless `overwrite` is true. None if the agent cannot do it.
+        Without a cursor, all that it wrote in the session is restored. Files that others have changed since are left,
+        unless `overwrite` is true. Returns None if the agent cannot do it.
         """
         try:
             return await self.request(RewindFilesRequest(self.session_id, cursor_id, overwrite))

@@ -1,9 +1,9 @@
-"""What claude-agent-acp 0.100 and codex-acp 2.6 do for clients that declare `_meta.jetbrains.air`.
+"""Conventions of claude-agent-acp 0.100 and codex-acp 2.6 for clients that declare `_meta.jetbrains.air`.
 
-JetBrains' client introduced these. Both sides name what they have in a list of words: the client in the `_meta` of its
-capabilities, the agent in that of its answer to `initialize`. An agent that finds no such object in the client's
-capabilities keeps to the specification. One that finds it sends command titles, and subagents in an older form,
-whatever the list says: so declare `CommandTitles` and `NativeSubagents` with any of the others.
+JetBrains' client introduced these. Both sides declare their features in a list of words: the client in the `_meta` of
+its capabilities, the agent in that of its answer to `initialize`. An agent that finds no such object in the client's
+capabilities follows the specification. One that finds it sends command titles, and subagents in an older form, whatever
+the list contains: so declare `CommandTitles` and `NativeSubagents` with any of the others.
 
 | extension | word in the list | what goes over the wire |
 |---|---|---|
@@ -16,8 +16,8 @@ whatever the list says: so declare `CommandTitles` and `NativeSubagents` with an
 | `Goals` | none: `goal` beside the list | `goal` in a session's information, `_session/goal` |
 | `SessionIndex` | `sessionIndex` | richer rows of `session/list`, `_session/batch_get` and other requests |
 
-All were tried with a model made of rules, native subagents only with claude-agent-acp. Background subagents were only
-declared, because that model starts none: what is known of them is from the types of the packages.
+All were tested with a scripted model, native subagents only with claude-agent-acp. Background subagents were only
+declared, because that model starts none: they are known from the types of the packages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from accord.schema.extension import Extension, MetaMember, OfferT, merged_meta
 from accord.schema.shared_updates import Notice, Update
 
 AIR = ("jetbrains", "air")
-"""Where it all is in `_meta`."""
+"""The path of these conventions in `_meta`."""
 _AIR_OBJECT = MetaMember(dict[str, Any], *AIR)
 
 
@@ -45,7 +45,7 @@ class AirExtension(Extension[OfferT]):
 
     is_in_answer = True
     word: ClassVar[str | None] = None
-    """The word; None for what a client gets that declares the object itself."""
+    """The word; None for a feature of every client that declares the object itself."""
 
     @classmethod
     def declaration(cls, offer: OfferT) -> dict[str, Json]:  # noqa: ARG003
@@ -92,7 +92,7 @@ class AsyncTaskUsage(Shape):
 
 
 class AsyncTaskProgress(Model, tag_field="sessionUpdate", tag="async_task_progress"):
-    """How such work goes on."""
+    """The progress of such work."""
 
     async_task_id: str
     description: Tolerant[str | None] = None
@@ -104,7 +104,7 @@ class AsyncTaskProgress(Model, tag_field="sessionUpdate", tag="async_task_progre
 
 
 class AsyncTaskStateUpdate(Model, tag_field="sessionUpdate", tag="async_task_state_update"):
-    """Whether such work runs, is paused, or how it ended: `completed`, `failed` or `stopped`."""
+    """The state of such work: running, paused, or its end: `completed`, `failed` or `stopped`."""
 
     async_task_id: str
     state: str
@@ -128,24 +128,24 @@ class StopAsyncTask(Request[AsyncTaskStopped], method="_session/async_task/stop"
 
 @dataclass(frozen=True)
 class AsyncTask:
-    """Work of an agent in the background, as it stands."""
+    """An agent's background work, in its present state."""
 
     id: str
     """Its id, which the agent chose."""
     name: str
-    """The command, or what the work is called."""
+    """The command, or the name of the work."""
     type: str = ""
-    """What it is: `shell`, `monitor` or another word of the agent."""
+    """Its type: `shell`, `monitor` or another word of the agent."""
     state: str = "running"
     """`running`, `paused`, `completed`, `failed` or `stopped`."""
     description: str = ""
-    """What it does now, in the agent's words."""
+    """Its present activity, in the agent's words."""
     summary: str | None = None
     """The result so far."""
     can_stop: bool = False
     """Whether `AsyncTasks.stop` may stop it."""
     output_file_path: str | None = None
-    """The file in which its output is, on the agent's machine."""
+    """The file with its output, on the agent's machine."""
     tool_call_id: str | None = None
     """The tool call that began it."""
     usage: AsyncTaskUsage | None = None
@@ -162,7 +162,7 @@ MOST_TASKS = 256
 
 
 class AsyncTasks(AirExtension[dict[str, Any]], name="asyncTasks"):
-    """Work that agents do in the background, by the ids of the tasks; clients may stop it."""
+    """Background work of agents, by the ids of the tasks; clients may stop it."""
 
     label = "Background"
     word = "asyncTasks"
@@ -172,10 +172,10 @@ class AsyncTasks(AirExtension[dict[str, Any]], name="asyncTasks"):
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.tasks: dict[str, AsyncTask] = {}
-        """The tasks as they stand, ended ones too."""
+        """The tasks in their present state, including ended ones."""
 
     def fold(self, update: object) -> None:
-        """Take a beginning, a report or an end; what belongs to a task that was not announced is left."""
+        """Fold a beginning, a report or an end; ignore updates of tasks that were not announced."""
         said = self.read(update)
         if isinstance(said, AsyncTaskSpawned):
             self.tasks[said.async_task_id] = AsyncTask(
@@ -219,7 +219,7 @@ class AsyncTasks(AirExtension[dict[str, Any]], name="asyncTasks"):
 
 
 class SessionFailure(Shape):
-    """Why a session does not go on, or goes on only after another attempt."""
+    """Why a session cannot continue, or continues only after another attempt."""
 
     id: str
     """The incident; later reports of it have a higher `revision`."""
@@ -229,7 +229,7 @@ class SessionFailure(Shape):
     category: Tolerant[str] = "unknown"
     """`connection`, `access`, `limit`, `request`, `service` or `unknown`."""
     severity: Tolerant[str] = "error"
-    """`warning` while the agent tries again by itself, or `error`."""
+    """`warning` while the agent retries by itself, or `error`."""
     details: Tolerant[str | None] = None
     reason: Tolerant[str | None] = None
     """A finer word for the category, for programs."""
@@ -243,7 +243,7 @@ _ACTIONS = {"retry": "try again", "login": "log in", "new_session": "begin a new
 class SessionFailures(AirExtension[dict[str, Any]], name="sessionFailure"):
     """Failures of a session with a category, by their ids: limits, logins, lost connections.
 
-    `SessionFailures.failure.of(outcome)` is the one that ended a turn.
+    `SessionFailures.failure.of(outcome)` is the failure that ended a turn.
     """
 
     word = "sessionFailure"
@@ -262,7 +262,7 @@ class SessionFailures(AirExtension[dict[str, Any]], name="sessionFailure"):
 
     @classmethod
     def notice(cls, update: object) -> updates.Notice | None:
-        """A failure, with what the user may do. The answer of a prompt may carry one, too."""
+        """Note a failure, with the user's options. The answer of a prompt may carry one, too."""
         if (found := cls.failure.of(update)) is None:
             return None
         ways = ", ".join(_ACTIONS.get(it, it) for it in found.actions)
@@ -284,7 +284,7 @@ class SubagentSpawned(Model, tag_field="sessionUpdate", tag="subagent_spawned"):
 
 
 class SubagentStateUpdate(Model, tag_field="sessionUpdate", tag="subagent_state_update"):
-    """How a subagent ended: `completed`, `failed`, `cancelled` or `disconnected`."""
+    """The end of a subagent: `completed`, `failed`, `cancelled` or `disconnected`."""
 
     subagent_session_id: str
     state: str
@@ -335,7 +335,7 @@ def _is_tool_call(update: Any) -> bool:
 
 
 class CommandTitles(AirExtension[dict[str, Any]], name="commandTitle"):
-    """What a command is for, as the title of its tool call; the command itself stays in the call's `raw_input`.
+    """The purpose of a command as the title of its tool call; the command itself stays in the call's `raw_input`.
 
     A question for permission keeps the command in its title: the user decides about the command.
     """
@@ -363,7 +363,7 @@ class DiffPatches(AirExtension[dict[str, Any]], name="diffPatch"):
 
     @staticmethod
     def translate(update: Any) -> Sequence[Any] | None:
-        """The tool call whose diffs have the patches."""
+        """Return the tool call whose diffs have the patches."""
         content = getattr(update, "content", None) if _is_tool_call(update) else None
         if not isinstance(content, list):
             return None
@@ -384,7 +384,7 @@ class DiffPatches(AirExtension[dict[str, Any]], name="diffPatch"):
 # Goals
 
 GoalAction: TypeAlias = Literal["set", "pause", "resume", "clear"]
-"""What a client may ask for: another objective, or that the agent pauses, goes on, or forgets its goal."""
+"""The actions that a client may request: set another objective, pause, resume, or clear the goal."""
 GOAL_ACTIONS: tuple[GoalAction, ...] = get_args(GoalAction)
 
 
@@ -394,13 +394,13 @@ class Goal(Shape):
     objective: str
     """The goal, in words."""
     status: Tolerant[str] = ""
-    """How it stands, in the agent's words: often `active`, `paused`, `blocked`, `limited` or `complete`."""
+    """Its status, in the agent's words: often `active`, `paused`, `blocked`, `limited` or `complete`."""
     tokens_used: Tolerant[int | None] = None
     token_budget: Tolerant[int | None] = None
 
 
 class GoalOffer(Shape):
-    """What an agent says that clients may do with its goal."""
+    """The actions on its goal that an agent offers to clients."""
 
     actions: Tolerant[ValidItems[str]] = msgspec.field(default_factory=list[str])
     version: Tolerant[int] = 1
@@ -428,7 +428,7 @@ class Goals(AirExtension[GoalOffer], name="goal"):
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.goal: Goal | None = None
-        """The goal as it was told last; None if there is none."""
+        """The latest goal; None if there is none."""
 
     @classmethod
     def declaration(cls, offer: GoalOffer) -> dict[str, Json]:
@@ -453,13 +453,13 @@ class Goals(AirExtension[GoalOffer], name="goal"):
 
     @classmethod
     def goal_in(cls, meta: Mapping[str, Any] | UnsetType | None) -> Goal | None:
-        """The goal in the `_meta` of a session's information; None if there is none."""
+        """Return the goal in the `_meta` of a session's information; None if there is none."""
         told = {} if meta is None or meta is UNSET else dict(meta)
         found = cls._said.of(told) or cls._said_before.of(told)
         return found if found is not None and found.objective else None
 
     def fold(self, update: object) -> None:
-        """Take the goal that the session's information carries, or that it has none now."""
+        """Fold the goal in the session's information, or its removal."""
         if isinstance(update, updates.SessionInfoUpdate) and isinstance(update.meta, dict):
             holders = (update.meta, _AIR_OBJECT.of(update.meta) or {})
             if any("goal" in it for it in holders):
@@ -467,22 +467,22 @@ class Goals(AirExtension[GoalOffer], name="goal"):
 
     @property
     def actions(self) -> tuple[GoalAction, ...]:
-        """What the agent says that clients may ask for; empty if it knows no goals."""
+        """Return the actions that the agent offers; empty if it has no goals."""
         offer = self.offer
         return () if offer is None else tuple(it for it in GOAL_ACTIONS if it in offer.actions)
 
     async def set(self, objective: str) -> None:
-        """Give the session this goal; raises `CapabilityMissing` if the agent does not offer it."""
+        """Set the session's goal; raises `CapabilityMissing` if the agent does not offer it."""
         if not objective.strip():
             raise ValueError("a goal must be a text that is not empty")
         await self._control("set", objective)
 
     async def pause(self) -> None:
-        """Let the goal rest; raises `CapabilityMissing` if the agent does not offer it."""
+        """Pause the goal; raises `CapabilityMissing` if the agent does not offer it."""
         await self._control("pause")
 
     async def resume(self) -> None:
-        """Go on towards the goal; raises `CapabilityMissing` if the agent does not offer it."""
+        """Resume the goal; raises `CapabilityMissing` if the agent does not offer it."""
         await self._control("resume")
 
     async def clear(self) -> None:
@@ -498,7 +498,7 @@ class Goals(AirExtension[GoalOffer], name="goal"):
 
     @property
     def summary(self) -> str | None:
-        """The goal and how it stands."""
+        """Return the goal and its status as one text."""
         return None if self.goal is None else f"{self.goal.objective} ({self.goal.status})".replace(" ()", "")
 
 
@@ -506,7 +506,7 @@ class Goals(AirExtension[GoalOffer], name="goal"):
 
 
 class SessionRow(Model):
-    """A session in the list of an agent, with what the list tells beside the protocol."""
+    """A session in an agent's list, with its details beyond the protocol."""
 
     session_id: str
     cwd: str
@@ -515,12 +515,12 @@ class SessionRow(Model):
 
     @property
     def details(self) -> SessionDetails:
-        """What `_meta.jetbrains.air` says of it."""
+        """Return the details in `_meta.jetbrains.air`."""
         return SessionIndex.row.of(self) or SessionDetails()
 
 
 class SessionDetails(Shape):
-    """What a list tells of a session beside the protocol; None for what the agent does not know."""
+    """Details of a listed session beyond the protocol; None for unknown ones."""
 
     archived: Tolerant[bool] = False
     state: Tolerant[str | None] = None
@@ -611,12 +611,12 @@ class SessionIndex(AirExtension[dict[str, Any]], name="sessionIndex"):
     def options(
         limit: int | None = None, *, archived: Literal["unarchived", "archived", "all"] | None = None
     ) -> dict[str, Json]:
-        """The `_meta` for `remote.sessions`: rows of one page, and what happens to archived sessions."""
+        """Return the `_meta` for `remote.sessions`: rows of one page, and whether archived sessions are listed."""
         chosen = {name: value for name, value in (("limit", limit), ("archived", archived)) if value is not None}
         return _AIR_OBJECT.meta({"version": 1, "list": chosen})
 
     async def get(self, *session_ids: str) -> list[SessionRow]:
-        """The rows of these sessions; those that the agent does not know are left out."""
+        """Return the rows of these sessions; those that the agent does not know are left out."""
         return (await self.request(BatchGetSessions(list(session_ids)))).sessions
 
     async def rename(self, session_id: str, title: str) -> None:
@@ -632,7 +632,9 @@ class SessionIndex(AirExtension[dict[str, Any]], name="sessionIndex"):
         await self.request(UnarchiveSession(session_id))
 
     async def subscribe(self, cwd: str) -> str:
-        """Have changes of the list reported, for the sessions of this folder; returns the id of the subscription."""
+        """Request reports of changes of the list, for the sessions of this folder; returns the id of the
+        subscription.
+        """
         return (await self.request(SubscribeToList(cwd))).subscription_id
 
     async def unsubscribe(self, subscription_id: str) -> None:

@@ -1,20 +1,20 @@
-"""HTTP/2 without I/O (RFC 9113), for both roles: streams, flow control, and what a peer must not send. PURE.
+"""HTTP/2 without I/O (RFC 9113), for both roles: streams, flow control, and checks of what the peer sends. PURE.
 
     received bytes ──▶ H2Connection.receive ──▶ events              for the shell that owns the socket
     H2Connection.open, send_headers, send_data ... ──▶ H2Connection.output ──▶ bytes to write
 
-A rule that the peer breaks has one of two ends. A `Fault` ends the connection: GOAWAY is written, and the last event is
-`ConnectionFailed`. A malformed message ends its stream: RST_STREAM is written, and the event is `StreamReset`, or
-`Chore` if nobody knows the stream yet.
+A rule that the peer breaks has one of two consequences. A `Fault` ends the connection: GOAWAY is written, and the last
+event is `ConnectionFailed`. A malformed message ends its stream: RST_STREAM is written, and the event is `StreamReset`,
+or `Chore` if the caller does not know the stream yet.
 
 Flow control: received bytes count until the shell acknowledges them. Half a window is announced at once, so that few
-frames are needed. A stream that closes gives back what the connection's window still counts for it.
+frames are needed. A stream that closes releases the bytes that the connection's window still counts for it.
 
-A server that sends GOAWAY takes no more streams; those up to the number that it names go on to their end (6.8). It did
-not process the others: each is reported as a `StreamReset` with REFUSED_STREAM, before the `GoAwayReceived`.
+A server that sends GOAWAY accepts no more streams; those up to the number that it names continue to their end (6.8). It
+did not process the others: each is reported as a `StreamReset` with REFUSED_STREAM, before the `GoAwayReceived`.
 
-Of closed streams only the last `REMEMBERED` numbers are kept, with the way in which each closed: what arrives late for
-a stream that was reset is dropped, and what arrives for one that has ended is a fault (5.1).
+Of closed streams only the last `REMEMBERED` numbers are kept, with the way in which each closed: late frames for a
+stream that was reset are dropped, and those for one that has ended are a fault (5.1).
 
 There is no server push, no Extended CONNECT and no upgrade from HTTP/1.1. Priorities are checked and ignored.
 """
@@ -91,7 +91,7 @@ class DataReceived(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamReset(msgspec.Struct, frozen=True, gc=False):
-    """A stream has ended before its time; `detail` says why if it was ended here."""
+    """A stream has ended early; `detail` has the reason if it was ended here."""
 
     stream: int
     code: int
@@ -99,21 +99,21 @@ class StreamReset(msgspec.Struct, frozen=True, gc=False):
 
 
 class WindowChanged(msgspec.Struct, frozen=True, gc=False):
-    """A window or a limit has changed: what waits for room may go on."""
+    """A window or a limit has changed: senders that wait for room may continue."""
 
 
 class Chore(msgspec.Struct, frozen=True, gc=False):
-    """A frame that cost work and brought nothing."""
+    """A frame that cost work and had no effect."""
 
 
 class GoAwayReceived(msgspec.Struct, frozen=True, gc=False):
-    """The peer is closing the connection: it takes no new streams. Those that are open go on to their end."""
+    """The peer is closing the connection: it accepts no new streams. Open ones continue to their end."""
 
     code: int
 
 
 class ConnectionFailed(msgspec.Struct, frozen=True, gc=False):
-    """The peer broke a rule. What `output` holds must be written, and then the connection must be closed."""
+    """The peer broke a rule. Write `output`, and then close the connection."""
 
     detail: str
 
@@ -155,20 +155,20 @@ class _Stream:
         self.unread = 0
         """Bytes that were received and not acknowledged."""
         self.taken = 0
-        """Bytes that were acknowledged here and not to the peer."""
+        """Bytes that were acknowledged here but not to the peer."""
         self.sends = self.receives = True
         self.has_head = False
         """Whether the header of the peer's message has arrived."""
         self.is_head = False
         """Whether the request is a HEAD."""
         self.left: int | None = None
-        """Bytes of the body that are missing according to Content-Length."""
+        """Bytes of the body that are still missing according to Content-Length."""
 
 
 class H2Connection:
     """One HTTP/2 connection. `streams` is how many the peer may have open; a client's peer opens none.
 
-    `changing` names fields whose value is another one each time.
+    `changing` names fields whose value differs each time.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class H2Connection:
         self._peer_leaves = False
         """Whether the peer has sent GOAWAY."""
         self._block: tuple[int, int, bytearray] | None = None
-        """The stream, the flags and the beginning of a header block that goes on."""
+        """The stream, the flags and the beginning of an incomplete header block."""
         self._continuations = 0
         self._events: list[Event] = []
         # what the peer allows
@@ -215,7 +215,7 @@ class H2Connection:
     # Out
 
     def output(self) -> bytes:
-        """Take what must be written."""
+        """Take the bytes to write."""
         if not (out := self._out):
             return b""
         data = out[0] if len(out) == 1 else b"".join(out)
@@ -262,7 +262,7 @@ class H2Connection:
             self._close_if_done(number, stream)
 
     def acknowledge(self, number: int, counted: int) -> None:
-        """Let the peer send as much again. A stream that has closed needs none: nothing happens then."""
+        """Let the peer send as much again. On a closed stream, do nothing."""
         if (stream := self._streams.get(number)) is None:
             return
         stream.unread -= counted
@@ -275,7 +275,7 @@ class H2Connection:
                 stream.taken = 0
 
     def reset(self, number: int, code: Code) -> None:
-        """End a stream; nothing happens if it has ended."""
+        """End a stream; do nothing if it has ended."""
         if (stream := self._streams.get(number)) is not None:
             self._out.append(frame(RST_STREAM, 0, number, number_bytes(code)))
             self._close(number, stream, was_reset=True)
@@ -285,7 +285,7 @@ class H2Connection:
         self._out.append(frame(PING, 0, 0, data))
 
     def close(self, code: Code) -> None:
-        """Send GOAWAY. Whatever arrives later is ignored."""
+        """Send GOAWAY. Later input is ignored."""
         if not self._is_over:
             self._is_over = True
             last = 0 if self._is_client else max(self._next - 2, 0)  # the highest stream of the peer's
@@ -324,7 +324,7 @@ class H2Connection:
             del closed[next(iter(closed))]
 
     def _refuse(self, number: int, code: Code, detail: str) -> None:
-        """End a stream because of what arrived on it (5.4.2)."""
+        """End a stream because of an error on it (5.4.2)."""
         if number not in self._streams:
             self._out.append(frame(RST_STREAM, 0, number, number_bytes(code)))
             self._remember(number, was_reset=True)
@@ -336,7 +336,7 @@ class H2Connection:
     # In
 
     def receive(self, data: bytes) -> list[Event]:
-        """What these bytes bring. After `ConnectionFailed` and after `close` nothing is received any more."""
+        """Return the events in these bytes. After `ConnectionFailed` and after `close` nothing is received any more."""
         if self._is_over:
             return []
         events = self._events = []
@@ -607,7 +607,7 @@ class H2Connection:
         _on_window_update,
         _on_continuation,
     )
-    """What handles each kind of frame, by its number."""
+    """The handler of each kind of frame, by its number."""
 
 
 def _check_priority(number: int, payload: bytes) -> None:

@@ -74,7 +74,7 @@ class H2FrameReader:
     def __init__(self, *, expects_preface: bool) -> None:
         self._rest = bytearray()
         self._needed = 0
-        """The least number of bytes with which the frame in `_rest` can go on."""
+        """The least number of bytes with which the frame in `_rest` can continue."""
         self._preface = PREFACE if expects_preface else b""
 
     def feed(self, data: bytes) -> Iterator[H2Frame]:
@@ -120,7 +120,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def header_frames(stream: int, block: bytes, *, ends: bool) -> bytes:
-    """Build the frames of a header block: HEADERS, and CONTINUATION for what does not fit in it."""
+    """Build the frames of a header block: HEADERS, and CONTINUATION for the part that does not fit in it."""
     flags = END_STREAM if ends else 0
     if len(block) <= LARGEST:
         return frame(HEADERS, flags | END_HEADERS, stream, block)
@@ -136,7 +136,7 @@ def header_frames(stream: int, block: bytes, *, ends: bool) -> bytes:
 
 
 def number_bytes(*numbers: int) -> bytes:
-    """Numbers of 32 bits, as frames contain them."""
+    """Encode numbers of 32 bits, as in frames."""
     return b"".join([number.to_bytes(4, "big") for number in numbers])
 
 

@@ -7,9 +7,9 @@ The characters of all fields of a block are checked with one search: names and v
 neither may contain.
 
 The same fields are sent again and again. hpack looks each of them up in the table every time, in Python: a fifth of the
-bytecodes of a turn. So both ends keep what stands for the same fields until the table changes: the writer the blocks of
-fields that are all in the table, and the reader the fields that blocks begin with. Such a block has one byte for each
-field. A field whose value is another one each time comes last, as a literal that both ends know how to read.
+bytecodes of a turn. So both ends cache the encoding of repeated fields until the table changes: the writer the blocks
+of fields that are all in the table, and the reader the fields with which blocks begin. Such a block has one byte for
+each field. A field whose value differs each time comes last, as a literal that both ends know how to read.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from accord.h2.h2_frames import Code, Fault, Fields
 Text: TypeAlias = Sequence[tuple[bytes, bytes]] | Sequence[tuple[str, str]]
 
 TABLE = 4096
-"""The most bytes of a table of fields: the default, of which we announce no other. Ours is not larger either."""
+"""The maximum size of a table of fields in bytes: the default, since we announce no other. Ours is not larger
+either.
+"""
 
 MOST_HEADERS = 64 * 1024
 """The most bytes of a header list, as RFC 9113 (6.5.2) counts them: 32 for each field besides its name and value."""
 
 MOST_READY = 8
-"""The most blocks that are kept for their next use."""
+"""The most blocks that are cached."""
 
 LONGEST_READY = 64
-"""The most fields of such a block."""
+"""The most fields of a cached block."""
 
 _OVERHEAD = 32
 """Bytes that each field counts besides its name and value."""
 
 NEVER_INDEXED = 0x10
-"""The first byte of a literal with a name of its own, which no table gets (RFC 7541, 6.2.3)."""
+"""The first byte of a literal with its own name, which is never added to a table (RFC 7541, 6.2.3)."""
 
 _SHORT = 0x7F
 """Strings shorter than this have their length in one byte (5.1, 5.2)."""
@@ -137,7 +139,7 @@ class BlockReader:
     def __init__(self) -> None:
         self._decoder = Decoder(MOST_HEADERS)
         self._ready: dict[bytes, _Ready] = {}
-        """Fields by the bytes that stand for them. They are valid until the table changes."""
+        """Fields by their encoding. They are valid until the table changes."""
 
     def decode(self, block: bytes) -> tuple[Fields, bool]:
         """The fields of a block, and whether their characters are valid; raises Fault."""
@@ -160,7 +162,7 @@ class BlockReader:
         return begin.fields + others, begin.is_valid and _are_valid(others)
 
     def _begin(self, block: bytes) -> _Ready:
-        """The fields of these bytes, of which each is a field in the table."""
+        """Return the fields of these bytes, of which each is a field in the table."""
         if (ready := self._ready.get(block)) is None:
             fields = self._read(block)
             ready = _Ready(fields, _are_valid(fields), _size(fields))
@@ -193,7 +195,7 @@ def _size(fields: Fields) -> int:
 
 def _are_valid(fields: Fields) -> bool:
     joined = b"".join([b"%b\0%b\0" % field for field in fields])
-    # The count finds a null byte within a name or a value, which would look like the end of it.
+    # The count finds a null byte within a name or a value, which would look like a separator.
     return joined.count(b"\0") == 2 * len(fields) and _VALID.fullmatch(joined) is not None
 
 
@@ -203,7 +205,7 @@ _STATUS = re.compile(rb"[1-5][0-9][0-9]")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
 OF_A_CONNECTION = frozenset({b"connection", b"proxy-connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
-"""Fields that HTTP/2 has no place for (8.2.2)."""
+"""Connection-specific fields, which HTTP/2 forbids (8.2.2)."""
 
 REQUEST_NAMES = frozenset({b":method", b":scheme", b":authority", b":path"})
 
@@ -242,7 +244,7 @@ def request_of(found: Fields) -> Head:
     method, target = pseudo.get(b":method", b""), pseudo.get(b":path", b"")
     if _METHOD.fullmatch(method) is None:
         raise MalformedMessage("a request without a valid :method")
-    if _PATH.fullmatch(target) is None:  # CONNECT has no path, and we connect to nothing
+    if _PATH.fullmatch(target) is None:  # CONNECT has no path, and we do not support it
         raise MalformedMessage("a request without a valid :path")
     if not pseudo.get(b":scheme"):
         raise MalformedMessage("a request without :scheme")
@@ -264,7 +266,7 @@ def check_trailers(found: Fields) -> None:
 
 
 def _split(found: Fields, allowed: frozenset[bytes] | set[bytes] | tuple[()]) -> tuple[dict[bytes, bytes], Fields]:
-    """The pseudo-header fields, which come first and once each (8.3), and the others."""
+    """Split the pseudo-header fields, which come first and once each (8.3), from the others."""
     pseudo: dict[bytes, bytes] = {}
     for name, value in found:
         if name[0] != 0x3A:

@@ -1,17 +1,17 @@
 """Forwards requests to the host with the agent, and its answers back.
 
-The bytes of an event stream pass unread. A slow client slows the agent through the hop: the next bytes are read from
-the peer only when the last ones were written, and the peer then keeps what waits, as for a client of its own.
+The bytes of an event stream pass unread. A slow client slows the agent through the forwarding host: the next bytes are
+read from the peer only when the last ones were written, and the peer then buffers the rest, as for its own clients.
 
-A request is broken off when its client has left. Most are answered within milliseconds. For these, no task is started
-that only notices whether the client leaves meanwhile: the first look is taken later.
+A request is cancelled when its client has disconnected. Most are answered within milliseconds. For these, no task is
+started that only checks for a disconnect: the first check comes later.
 
 The application of the peer port: requests that other hosts have forwarded, checked and passed to the application.
 
-It judges no tokens: the host that the client has reached did, and signed for the owner. The application gets a request
-that is built from what was signed, and from nothing else of what has arrived.
+It checks no tokens: the host that the client has reached did, and signed for the owner. The application gets a request
+that is built only from what was signed.
 
-A peer that asks for the health of this host, with a signature, gets its clock. Without one the answer says only that
+A peer that asks for the health of this host, with a signature, gets its clock. Without one the answer only shows that
 the process is alive, for probes.
 """
 
@@ -49,14 +49,14 @@ from accord.transports.websocket_client import WebSocketTransport
 from accord.transports.wrapped_transport import relay
 
 COMMANDS = {SESSIONS: "GET", DRAIN: "POST", UNDRAIN: "POST", END: "POST", REVOKE: "POST"}
-"""What an operator may ask at the peer port, and by which method."""
+"""The requests of an operator at the peer port, and their methods."""
 
 LOOKS_AFTER = 0.5
 """Seconds until it is noticed that the client has left."""
 
 
 class CancelOnDisconnect:
-    """Breaks off the block when the client of this request has left, and raises Refusal then."""
+    """Cancels the block when the client of this request has disconnected, and raises Refusal then."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -90,14 +90,14 @@ class CancelOnDisconnect:
 
 
 MOST_ANSWER = 64 * 1024 * 1024
-"""Bytes of an answer that is not a stream; it holds at most one message."""
+"""The maximum size of an answer that is not a stream; it holds at most one message."""
 
 RETURNED = frozenset({"cache-control", "x-accel-buffering", CONNECTION_ID, NUMBERED, "retry-after", "allow"})
 """The headers of an answer that the client gets, besides the content type, which the responder sets."""
 
 
 class Forwarder:
-    """The way to one peer, for requests of the clients of this host."""
+    """Forwards requests of this host's clients to one peer."""
 
     def __init__(self, peer: PeerHost, ending: asyncio.Event, placed: Callable[[], None]) -> None:
         self.id = peer.host.id
@@ -114,9 +114,9 @@ class Forwarder:
         await self._pass(response, request)
 
     async def opens(self, request: ForwardedRequest) -> bool:
-        """Let the peer answer this `initialize`; False if it cannot, so that another host should.
+        """Let the peer answer this `initialize`; returns False if it cannot, so that another host should.
 
-        If the client has left meanwhile, the connection that was opened is ended.
+        If the client has disconnected meanwhile, the connection that was opened is ended.
         """
         leaving = asyncio.ensure_future(gone(request.receive))
         try:
@@ -202,7 +202,7 @@ def returned_headers(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]
 
 
 class PeerApp:
-    """Passes signed requests on, in the name of the owner for whom they are signed."""
+    """Passes signed requests on, for the owner that the signature names."""
 
     def __init__(self, app: App, path: str, signer: Signer) -> None:
         self._app = app
@@ -219,7 +219,7 @@ class PeerApp:
             return
         try:
             forward = self._signer.verify(headers.get(HOP, ""), _method_of(scope), _target_of(scope), headers)
-            if path == HEALTH:  # a replayed question gets nothing that the peer did not get
+            if path == HEALTH:  # a replayed request gets nothing that the peer did not get
                 await _answer(send, 200, self._signer.sign_clock(time.monotonic(), forward))
                 return
             self._taken.take(forward, time.monotonic())
@@ -235,7 +235,7 @@ class PeerApp:
         await self._app(self._signed_scope(scope, forward, headers), receive, send)
 
     async def _administer(self, path: str, owner: str, query: bytes) -> str:
-        """Do what an operator asks; returns the open sessions, or how many connections were ended, as JSON."""
+        """Execute an operator's command; returns the open sessions, or how many connections were ended, as JSON."""
         app = self._app
         if path == SESSIONS:
             return msgspec.json.encode([session._asdict() for session in app.open_sessions()]).decode()
@@ -249,7 +249,7 @@ class PeerApp:
         return str(self._app.connections)
 
     def _signed_scope(self, scope: Scope, forward: SignedForward, headers: dict[str, str]) -> Scope:
-        """The request that was signed, with the ways of this connection to read it and to answer it."""
+        """Return the signed request, with this connection's functions to read it and to answer it."""
         fields = [*forwarded_headers(headers).items(), ("content-length", str(forward.length))]
         signed = Signed(forward.owner, forward.sender, forward.observes, forward.digest)
         return {

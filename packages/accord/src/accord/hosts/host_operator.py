@@ -1,7 +1,7 @@
-"""`accord.hosts.Operator`: asks the hosts of a service what they serve, drains them, and ends connections.
+"""`accord.hosts.Operator`: asks the hosts of a service which sessions they have, drains them, and ends connections.
 
 An operator is a peer that serves nothing. It reads the table of hosts, and sends signed requests to their peer ports,
-as the hosts do among themselves. So it needs the key of the hosts, and a network in which it reaches them.
+as the hosts themselves do. So it needs the key of the hosts, and a network in which it reaches them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from accord.http.client.client_socket import Broken
 from accord.http.server.cluster import OpenSession
 
 PATIENCE = 12.0
-"""The lease with which a host is asked: it has two fifths of that to answer."""
+"""The lease for requests to a host, which has two fifths of it to answer."""
 
 
 class Operator:
@@ -35,7 +35,7 @@ class Operator:
 
     def __init__(self, hosts: Sequence[HostRow], keys: Sequence[bytes], tls: PeerTls | None) -> None:
         self.hosts = [host for host in hosts if not host.is_over and host.expires_in >= 0]
-        """The hosts that live."""
+        """The live hosts."""
         me = new_host_id()
         self._signer = Signer(keys, lambda: me)
         self._tls = None if tls is None else tls.client
@@ -46,7 +46,7 @@ class Operator:
         return [OpenSession(**each) for each in msgspec.json.decode(found)]
 
     async def drain(self, host: HostRow, *, undo: bool = False) -> int:
-        """Let a host open no more connections, or open them again; returns how many are open."""
+        """Stop a host from opening connections, or let it open them again; returns how many are open."""
         return int(await self._command(host, UNDRAIN if undo else DRAIN))
 
     async def end(self, host: HostRow, session: str) -> int:
@@ -82,7 +82,7 @@ async def operator(
     peer_certificate_key: str | Path | None = None,
     peer_ca: str | Path | None = None,
 ) -> AsyncGenerator[Operator]:
-    """An operator of the hosts that are listed in a directory; the arguments are those of `accord.Hosts`."""
+    """Return an operator of the hosts that are listed in a directory; the arguments are those of `accord.Hosts`."""
     hosts = await listed_hosts(where, schema)
     async with directory_of(where, schema) as directory:
         keys = await keys_of(directory, key)

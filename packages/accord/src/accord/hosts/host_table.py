@@ -1,13 +1,13 @@
-"""The table in which each host of a service keeps a row: its rows, the choice of a host, and what its database must do.
+"""The table in which each host of a service has a row: its rows, the choice of a host, and its database interface.
 
-A beat is one round: it renews the row of this host, declares hosts dead whose rows have expired if this host may, and
-reads all rows. A host may, if it has itself beaten without a gap (`Membership` knows), and if its own row is as fresh
-as a beat makes it when the database looks: a database that was away for a while must not end hosts that could not beat.
-The clock of a database server may be set forward, which ends all leases at once. So only suspects are declared dead:
-hosts whose count of beats has not changed for half a lease, by the clock of this process.
+A beat is one round: it renews the row of this host, declares hosts dead whose rows have expired if this host may do so,
+and reads all rows. A host may, if it has itself beaten without a gap (`Membership` knows), and if its own row is as
+fresh as a beat makes it when the database checks: after an outage of the database, hosts that could not beat must not
+be declared dead. The clock of a database server may be set forward, which ends all leases at once. So only suspects are
+declared dead: hosts whose count of beats has not changed for half a lease, by the clock of this process.
 
-The database also counts what owners use. A use counts while its host lives. So the uses of a host that
-has died stop to count when it is declared dead, and deleting their rows is only a matter of room.
+The database also counts what owners use. A use counts while its host lives. So the uses of a host that has died stop
+counting when it is declared dead, and deleting their rows only saves space.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ State = Literal["live", "draining", "dead", "gone"]
 """`draining`: opens no more connections. `dead`: did not beat in time. `gone`: ended in order."""
 
 SPEAKS = 2
-"""The version of what hosts say to each other."""
+"""The version of the hosts' own protocol."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _ID_LETTERS = 10
@@ -41,19 +41,19 @@ class HostRow(NamedTuple):
     """One row of the directory."""
 
     id: str
-    """Random, and made when the process starts, so that it is never used twice."""
+    """A random id made when the process starts, so that it is never used twice."""
     address: str
     """Its peer port, as `host:port`."""
     name: str = ""
     state: State = "live"
     load: float = 0.0
-    """What it has to do, in parts of what it can do; infinite if it opens no connections."""
+    """Its load, as a fraction of its capacity; infinite if it opens no connections."""
     connections: int = 0
     expires_in: float = 0.0
     """Seconds until it may be declared dead, when it was read."""
     speaks: int = SPEAKS
     beats: int = 0
-    """How often it has beaten, where the directory's clock can be set; else 0."""
+    """How often it has beaten, if the directory's clock can be set; else 0."""
 
     @property
     def is_over(self) -> bool:
@@ -70,7 +70,7 @@ class HostTable:
 
     @property
     def living(self) -> int:
-        """How many hosts are not over."""
+        """Return how many hosts are alive."""
         return sum(not host.is_over for host in self.hosts.values())
 
     def placed(self, host: HostRow) -> None:
@@ -78,14 +78,14 @@ class HostTable:
         self._placed[host.id] = self._placed.get(host.id, 0) + 1
 
     def load(self, host: HostRow) -> float:
-        """The load of a host, with what was placed there since."""
+        """Return the load of a host, including connections placed there since."""
         more = self._placed.get(host.id, 0)
         if not more:
             return host.load
         return host.load * (host.connections + more) / host.connections if host.connections else host.load + more / 1000
 
     def better_than(self, me: HostRow, candidates: Sequence[HostRow], random: Random) -> list[HostRow]:
-        """The hosts that should open a connection in place of `me`, the best first; empty if `me` should.
+        """Return the hosts that should open a connection instead of `me`, the best first; empty if `me` should.
 
         Of all candidates only two random ones are compared: if every host chose the emptiest one, all new connections
         of a second would go there.
@@ -105,7 +105,7 @@ def why_over(host: HostRow) -> Refusal:
 
 
 def not_answering() -> Refusal:
-    """The refusal of a request whose host does not answer now."""
+    """Return the refusal of a request whose host does not answer now."""
     return Refusal(503, NOT_ENDED, retry_after=1)
 
 
@@ -115,7 +115,7 @@ def new_host_id() -> str:
 
 
 def host_id_of(connection: str) -> str:
-    """The id of the host that this connection names; empty if it names none.
+    """Return the id of the host that this connection names; empty if it names none.
 
     >>> host_id_of("k3vq7x2abc.Zm9v"), host_id_of("Zm9v")
     ('k3vq7x2abc', '')
@@ -125,14 +125,14 @@ def host_id_of(connection: str) -> str:
 
 
 REMEMBERED = 24 * 3600.0
-"""Seconds for which the row of a dead or gone host is kept, so that its clients can be told."""
+"""Seconds for which the row of a dead or ended host is kept, so that its clients get the right error."""
 
 BEATS = 5
 """How many beats a lease has."""
 
 
 class Beat(NamedTuple):
-    """What one round writes: the row of this host, and what it may do with others."""
+    """The data of one round: the row of this host, and the hosts that it may declare dead."""
 
     host: HostRow
     lease: float
@@ -142,12 +142,12 @@ class Beat(NamedTuple):
 
     @property
     def fresh(self) -> float:
-        """Seconds that the own row has left at least, if it was renewed within two beats."""
+        """Return how many seconds its own row has left at least, if it was renewed within two beats."""
         return self.lease * (BEATS - 2) / BEATS
 
 
 class Directory(ABC):
-    """The table of the hosts of a service, and of what its owners use. Its errors are StoreError."""
+    """The table of the hosts of a service, and of their owners' usage. Its errors are StoreError."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -166,7 +166,7 @@ class Directory(ABC):
         """All rows, the oldest host first."""
 
     async def key(self) -> bytes | None:
-        """The key with which the hosts of this directory sign, if the directory keeps one."""
+        """Return the key with which the hosts of this directory sign, if the directory stores one."""
         return None
 
     # What owners use
@@ -185,11 +185,13 @@ class Directory(ABC):
 
     @abstractmethod
     async def claim(self, owner: str, host: str) -> str:
-        """The host with the shared agent of the owner with this key: this one, unless another live one has it."""
+        """Return the host with the shared agent of the owner with this key: this one, unless another live one
+        has it.
+        """
 
     @abstractmethod
     async def sweep(self) -> None:
-        """Delete what counts no more: the uses of hosts that are over, and full buckets."""
+        """Delete obsolete rows: the uses of hosts that have ended, and full buckets."""
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -79,7 +79,7 @@ class Hosts:
 
     @asynccontextmanager
     async def joined(self, app: App) -> AsyncGenerator[None]:
-        """Let this application be one host of the service for as long as the block lasts."""
+        """Make this application one host of the service during the block."""
         from accord.hosts.forwarder import PeerApp
         from accord.hosts.peers import PeerTls
         from accord.hosts.this_host import (
@@ -152,7 +152,7 @@ def _keys(given: str | bytes | Sequence[str | bytes] | None) -> Sequence[bytes]:
 
 
 async def keys_of(directory: Directory, given: str | bytes | Sequence[str | bytes] | None) -> Sequence[bytes]:
-    """The keys that were given, or else the one that the directory keeps; raises AccordError without any."""
+    """Return the given keys, or else the directory's; raises AccordError if there are none."""
     if keys := _keys(given):
         return keys
     if (kept := await directory.key()) is None:
@@ -167,7 +167,7 @@ def _at_least(what: str, value: float, least: float) -> float:
 
 
 def directory_of(where: str | Path, schema: str) -> Directory:
-    """The directory in a PostgreSQL database, by its URL, or in a SQLite file, by its path."""
+    """Return the directory in a PostgreSQL database, by its URL, or in a SQLite file, by its path."""
     if is_postgres(where):
         from accord.hosts.postgres_hosts import PostgresDirectory
 
@@ -178,13 +178,13 @@ def directory_of(where: str | Path, schema: str) -> Directory:
 
 
 async def listed_hosts(where: str | Path, schema: str = "accord") -> list[HostRow]:
-    """Read which hosts a service has, the oldest first; raises StoreError.
+    """Read the hosts of a service, the oldest first; raises StoreError.
 
         for host in await listed_hosts("hosts.sqlite3"):
             print(host.name, host.state, host.connections)
 
-    `where` is what `accord.Hosts` gets: the URL of a PostgreSQL database, or the path of a SQLite file. `schema` is
-    that of the table in PostgreSQL. Hosts that have ended are listed for a day.
+    `where` is the directory of `accord.Hosts`: the URL of a PostgreSQL database, or the path of a SQLite file. `schema`
+    is that of the table in PostgreSQL. Hosts that have ended are listed for a day.
     """
     if is_postgres(where):
         directory = directory_of(where, schema)

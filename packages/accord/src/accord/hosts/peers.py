@@ -1,19 +1,19 @@
 """The other hosts as seen from this one: the connections to each, whether it answers, and TLS with it.
 
-Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent:
-requests that are under way to it are ended, and new ones are refused at once, until it answers again. A forwarded POST
-has no other deadline, because it may have to wait while the agent is paused.
+Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent: open
+requests to it are ended, and new ones are refused at once, until it answers again. A forwarded POST has no other
+deadline, because it may have to wait while the agent is paused.
 
-Its answer proves that it has the key, and tells its monotonic clock, for which requests to it are signed. So nothing is
-sent to a process that merely has the address, and nothing depends on the wall clocks of the machines.
+Its answer proves that it has the key, and reports its monotonic clock, for which requests to it are signed. So nothing
+is sent to a process that merely has the address, and nothing depends on the wall clocks of the machines.
 
 With TLS, a host proves with its certificate that it is reached at the address that the table of hosts names. With a CA
 of the hosts' own, each side of a connection requires a certificate of that CA, so that no other program of the network
 can connect.
 
-Certificates are short-lived, and whoever renews them replaces the files. So the files are looked at with each beat, and
+Certificates are short-lived, and are renewed by replacing the files. So the files are checked with each beat, and
 loaded again when they have changed; connections that are opened from then on use them. Files that are just being
-written, or do not fit together, change nothing: the certificate that was loaded before stays in use.
+written, or do not fit together, change nothing: the previous certificate stays in use.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ HEALTH = "/healthz"
 METRICS = "/metrics"
 
 SESSIONS, DRAIN, UNDRAIN, END, REVOKE = "/sessions", "/drain", "/undrain", "/end", "/revoke"
-"""What an operator asks at the peer port. All but the first are POSTs."""
+"""The requests of an operator at the peer port. All but the first are POSTs."""
 
 MOST_METRICS = 4 * 1024 * 1024
 """Bytes of the figures of one host."""
@@ -155,9 +155,11 @@ class PeerHost:
         self._loop = asyncio.get_running_loop()
         self._answered = self._loop.time()
         self._under_way: set[asyncio.Timeout] = set()
-        """What is broken off when the peer no longer answers. A task each that waits for that would cost more."""
+        """The requests that are cancelled when the peer no longer answers. A task for each that waits for that would
+        cost more.
+        """
         self._problem = ""
-        """Why it does not answer, if that was logged."""
+        """The reason why it does not answer, if that was logged."""
 
     def _requests(self, path: str) -> ConnectionPool:
         scheme = "http" if self.tls is None else "https"
@@ -181,7 +183,7 @@ class PeerHost:
     def _break_off(self) -> None:
         self.silent.set()
         for patience in self._under_way:
-            if not patience.expired():  # what is broken off already may take a while to end
+            if not patience.expired():  # cancelled requests may take a while to end
                 patience.reschedule(self._loop.time())
         self._on_silent(self.host.id)
 
@@ -196,7 +198,7 @@ class PeerHost:
         except BadSignature:  # another process may have the address by now
             problem = "another process answers there, or a host with another key or of another version"
         except Broken as broken:
-            # asyncio's server closes a connection without the alert that would say that it wants another certificate.
+            # asyncio's server closes a connection without the alert that would reject its certificate.
             maybe = "; it may not accept the certificate of this host" if broken.was_sent and self.tls else ""
             problem = f"{broken}{maybe}"
         except TimeoutError:
@@ -213,7 +215,7 @@ class PeerHost:
             self._break_off()
 
     async def metrics(self) -> str:
-        """Its figures as text; empty if it does not answer."""
+        """Fetch its metrics as text; empty if it does not answer."""
         asking = self._requests(METRICS)
         try:
             return await self._told(asking, METRICS, self._forward(), MOST_METRICS)
@@ -224,7 +226,7 @@ class PeerHost:
                 await asking.close()
 
     async def administer(self, path: str, query: str = "", owner: str = "") -> str:
-        """Its answer to a command of an operator, after `ask`; raises Broken or TimeoutError."""
+        """Return its answer to a command of an operator, after `ask`; raises Broken or TimeoutError."""
         target = f"{path}?{query}" if query else path
         asking = self._requests(target)
         try:
@@ -251,7 +253,7 @@ class PeerHost:
             log.warning("host %s (%s) does not answer: %s", self.host.id, self.host.name, problem)
 
     async def unless_silent(self, work: Awaitable[T]) -> T:
-        """Await this, but break it off when the peer no longer answers; raises Refusal (503), also for Broken."""
+        """Await this, but cancel it when the peer no longer answers; raises Refusal (503), also for Broken."""
         try:
             async with asyncio.timeout(None if self.answers else 0) as patience:
                 self._under_way.add(patience)
@@ -301,7 +303,7 @@ class PeerHosts:
         self._watching: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, view: HostTable, me: str) -> None:
-        """Watch the hosts of this view, and leave those that are over."""
+        """Watch the hosts of this view, and drop those that have ended."""
         living = {host.id: host for host in view.hosts.values() if host.id != me and not host.is_over}
         for host in living.values():
             if host.id not in self._peers:

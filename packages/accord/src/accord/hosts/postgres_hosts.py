@@ -1,7 +1,7 @@
 """The table of hosts and the quotas of owners in PostgreSQL, beside the sessions. All times are those of the database.
 
-A statement that takes a lock and counts would count what was there before it had the lock: its snapshot is older. So
-the lock is a statement of its own, and the next one counts. A host that freezes between the two would keep the others
+A statement that takes a lock and counts would count the rows from before it had the lock: its snapshot is older. So the
+lock is a statement of its own, and the next one counts. A host that freezes between the two would keep the others
 waiting; the database ends such a transaction after `IDLE` seconds.
 """
 
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS {schema}.hosts (
 """
 
 _ADD_BEATS = "ALTER TABLE {schema}.hosts ADD COLUMN IF NOT EXISTS beats bigint NOT NULL DEFAULT 0"
-"""For the table of an earlier release. Its hosts do not count: they are judged by the database's clock alone."""
+"""For the table of an earlier release, whose hosts do not count beats: only the database's clock judges them."""
 
 _RENEW = """
 INSERT INTO {schema}.hosts (id, name, address, speaks, state, load, connections, expires)
@@ -136,7 +136,7 @@ class PostgresDirectory(Directory):
                 "idle_in_transaction_session_timeout": f"{IDLE * 1000:.0f}",
             },
         )
-        """A connection of its own, so that beats need not wait."""
+        """A separate connection, so that beats need not wait."""
 
     def _sql(self, statement: str) -> str:
         return statement.format(schema=self._schema)

@@ -1,16 +1,16 @@
-"""Several server processes of one machine on one listening socket: starts them, starts dead ones again, ends them.
+"""Several server processes of one machine on one listening socket: starts, restarts and ends them.
 
     parent ──▶ the first process, until it is ready ──▶ the others
        ├── a process has died ──▶ another one, after a pause if it lived only for a moment
        ├── SIGTERM, SIGINT ──▶ SIGTERM to all, which end in order; a second one ends them at once
        └── the parent dies ──▶ a pipe ends in every process ──▶ they end in order
 
-The parent forks before it has an event loop or a thread, so a process inherits the options that were read, and starts
-in some milliseconds. It runs no event loop itself: it waits for signals. All processes accept connections on the one
-socket that it has opened, so a process that is frozen or killed leaves no connections waiting in a queue of its own.
+The parent forks before it has an event loop or a thread, so a process inherits the parsed options, and starts in some
+milliseconds. The parent runs no event loop: it waits for signals. All processes accept connections on the one socket
+that it has opened, so a process that is frozen or killed leaves no connections waiting in a queue of its own.
 
-A terminal sends Ctrl-C to all processes of its foreground group. So each process leads a group of its own, and hears of
-Ctrl-C once, from the parent.
+A terminal sends Ctrl-C to all processes of its foreground group. So each process leads its own group, and gets Ctrl-C
+once, from the parent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from accord.http import Server
 
 BRIEF = 5.0
-"""Seconds that a process must live, so that the next one is started without a pause."""
+"""Seconds that a process must live before the next one is started without a pause."""
 
 PAUSE = 1.0
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD) if sys.platform != "win32" else ()
 
 NOT_WAITED_FOR = -1
-"""In place of a descriptor: the parent does not wait for this process."""
+"""Instead of a descriptor: the parent does not wait for this process."""
 
 log = logging.getLogger("accord.hosts")
 
@@ -96,13 +96,13 @@ def run_processes(
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """What a process has of its parent: tells that it is ready, and notices the parent's end."""
+    """A process's connection to its parent: reports that it is ready, and notices the parent's end."""
 
     ready: int
     parent: int
 
     def tell_ready(self) -> None:
-        """Tell the parent that clients can connect."""
+        """Report to the parent that clients can connect."""
         if self.ready != NOT_WAITED_FOR:
             os.write(self.ready, b".")
 
@@ -116,7 +116,7 @@ class Lifeline:
 
 
 class ServerProcesses:
-    """So many processes that run the same function.
+    """A number of processes that run the same function.
 
     `run` gets a `Lifeline` and returns the exit status. `tell` is called with a line for the operator.
     """
@@ -128,7 +128,7 @@ class ServerProcesses:
         self._started: dict[int, float] = {}
         """The running processes, and when each was started."""
         self._due: list[float] = []
-        """When further processes are to be started."""
+        """The times at which further processes are to be started."""
         self._is_ending = False
         self._status = 0
 
@@ -220,7 +220,7 @@ class ServerProcesses:
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
                 sys.stderr.flush()
-            os._exit(status)  # nothing of the parent's is run twice
+            os._exit(status)  # the parent's exit handlers must not run twice
 
 
 class _Signals:
@@ -239,7 +239,7 @@ class _Signals:
         self.restore()
 
     def wait(self, seconds: float | None) -> bytes:
-        """The numbers of the signals that have come; waits for one, at most so many seconds."""
+        """Return the numbers of the pending signals; waits for one, at most this many seconds."""
         select.select([self._arrived], [], [], seconds)
         try:
             return os.read(self._arrived, 4096)
@@ -248,7 +248,7 @@ class _Signals:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Deliver no signal within the block: between a fork and `restore` it would be lost."""
+        """Block signals during this block: between a fork and `restore` one would be lost."""
         assert sys.platform != "win32"
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
@@ -266,4 +266,4 @@ class _Signals:
 
 
 def _ignored(number: int, frame: object) -> None:
-    """Does nothing: the wake-up descriptor tells of the signal."""
+    """Do nothing: the wake-up descriptor reports the signal."""

@@ -2,20 +2,20 @@
 
     Accord-Hop: v2 <from> <to> <moment> <nonce> <role> <owner> <length> <body> <mac>
 
-The host that a client has reached judges its token. Between hosts travel only the owner, and whether the token may only
-watch, signed with a key that all hosts share.
+The host that a client has reached checks its token. Between hosts, only the owner, and whether the token may only
+watch, are sent, signed with a key that all hosts share.
 
 **What is signed is what is executed.** The signature covers the method, the target, every header that is forwarded, and
 the length and the digest of the body. The receiving host builds the request that it executes from exactly these
-(`forwarder`), and compares the digest with the bytes that it has read, whichever way they have arrived
-(`RequestBody.read`). A handshake of a WebSocket has a method of its own here, so that no signature of a GET opens one.
+(`forwarder`), and compares the digest with the bytes that it has read, however they have arrived (`RequestBody.read`).
+A handshake of a WebSocket has a method of its own here, so that no signature of a GET opens one.
 
-**Each signature is taken once.** It is for one receiver, whose id is never used again, and it names a nonce and a
+**Each signature is accepted once.** It is for one receiver, whose id is never used again, and it names a nonce and a
 moment on the receiver's own clock, which its peers learn with each answer about its health. That clock is monotonic, so
-a step of the machine's wall clock changes nothing. A signature is good for `GOOD_FOR` seconds from that moment;
+a step of the machine's wall clock changes nothing. A signature is valid for `GOOD_FOR` seconds from that moment;
 `TakenNonces` remembers the nonces for as long.
 
-A host takes part in no second hop: a request that arrives with a signature is never forwarded. Answers, and the
+A request is forwarded at most once: one that arrives with a signature is never forwarded again. Answers, and the
 messages of a WebSocket, are not signed: TLS between the hosts protects these.
 """
 
@@ -39,7 +39,7 @@ OWNER, OBSERVER = "owner", "observer"
 """The roles: of a token that controls, and of one that may only watch."""
 
 WEBSOCKET = "WEBSOCKET"
-"""In place of the method, for the handshake of a WebSocket."""
+"""Instead of the method, for the handshake of a WebSocket."""
 
 FORWARDED = (
     *("accept", "content-type", CONNECTION_ID, LAST_EVENT_ID, MESSAGE, PROTOCOL_VERSION, SESSION_ID),
@@ -54,14 +54,14 @@ AHEAD = 1.0
 """Seconds that a signature may be ahead of the receiver's clock. Senders know the clock a little late, never early."""
 
 MOST_NONCES = 50_000
-"""Nonces in each of the two sets of `TakenNonces`: 150 bytes each."""
+"""The most nonces in each of the two sets of `TakenNonces`: 150 bytes each."""
 
 LEAST_KEY = 32
 """Bytes that a key has at least."""
 
 
 class BadSignature(Exception):
-    """A request at the peer port that is refused; `status` says how."""
+    """The refusal of a request at the peer port; `status` is its HTTP status."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
@@ -69,7 +69,7 @@ class BadSignature(Exception):
 
 
 class SignedForward(NamedTuple):
-    """What is signed besides the method, the target and the headers."""
+    """The signed data besides the method, the target and the headers."""
 
     sender: str
     receiver: str
@@ -95,7 +95,7 @@ class Signer:
     def forward(
         self, receiver: str, moment: float, owner: str = "", body: bytes = b"", *, observes: bool = False
     ) -> SignedForward:
-        """Create what is signed for a request to this receiver, with a fresh nonce."""
+        """Create the signed data for a request to this receiver, with a fresh nonce."""
         nonce, digest = secrets.token_urlsafe(16), sha256(body).hexdigest()
         return SignedForward(self._me(), receiver, moment, nonce, owner, observes, len(body), digest)
 
@@ -105,7 +105,7 @@ class Signer:
         return f"{words} {_mac(self._keys[0], words, method, target, headers)}"
 
     def verify(self, value: str, method: str, target: str, headers: Mapping[str, str]) -> SignedForward:
-        """Return what this value of `Accord-Hop` signs, for this host; raises BadSignature."""
+        """Return the data that this value of `Accord-Hop` signs, for this host; raises BadSignature."""
         words = self._checked(value, lambda key, words: _mac(key, words, method, target, headers))
         forward = _read(words)
         if forward.receiver != self._me():
@@ -131,11 +131,11 @@ class Signer:
 
 
 class TakenNonces:
-    """The nonces that one host has taken, so that it takes none twice.
+    """The nonces that one host has accepted, so that it accepts none twice.
 
-    Two sets take turns: when the newer one has been filled for long enough, or is full, the older one is forgotten. All
-    that was signed up to the time at which the newer one was begun is refused from then on. So memory is bounded, and a
-    nonce that was forgotten cannot be taken again: a host with very many requests accepts them for a shorter time.
+    Two sets alternate: when the newer one has been filled for long enough, or is full, the older one is forgotten. All
+    signatures made before the newer one was begun are refused from then on. So memory is bounded, and a nonce that was
+    forgotten cannot be used again: a host with very many requests accepts them for a shorter time.
     """
 
     def __init__(self, most: int = MOST_NONCES) -> None:

@@ -1,12 +1,11 @@
 """The table of hosts and the quotas of owners in a SQLite file, for several processes of one machine without a server.
 
-Times are those of the machine's monotonic clock, which all of its processes share and which is never set. It starts
-again when the machine does, so each row has the `boot_id` of the run of the machine in which it was written, and rows
-of an earlier run are deleted. The time of the start would not do: it is computed from the clock of the day, which can
-be set. So each platform is asked for what it counts or draws at its start; the id is empty where it has nothing of the
-kind.
+Times are those of the machine's monotonic clock, which all of its processes share and which is never set. It restarts
+with the machine, so each row has the `boot_id` of the run of the machine in which it was written, and rows of an
+earlier run are deleted. The boot time would not do: it is computed from the wall clock, which can be set. So the id is
+a counter or a random value of the platform that changes at each boot; it is empty if there is none.
 
-The file also keeps the key with which the processes sign, so only its owner may read it.
+The file also stores the key with which the processes sign, so only its owner may read it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from accord.store.sqlite_database import use_write_ahead_log
 if sys.platform == "win32":
 
     def boot_id() -> str:
-        """The number of starts that Windows keeps in the registry; empty if it keeps none."""
+        """Return the number of boots in the registry of Windows; empty if there is none."""
         import winreg
 
         folder = r"SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters"
@@ -44,7 +43,7 @@ if sys.platform == "win32":
 elif sys.platform == "darwin":
 
     def boot_id() -> str:
-        """The UUID that the kernel of macOS draws when it starts; empty if it does not tell one."""
+        """Return the UUID that the kernel of macOS chooses at boot; empty if there is none."""
         import ctypes
 
         room, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
@@ -56,7 +55,7 @@ elif sys.platform == "darwin":
 else:
 
     def boot_id() -> str:
-        """The UUID that the kernel draws when it starts; empty if it does not tell one."""
+        """Return the UUID that the kernel chooses at boot; empty if there is none."""
         with suppress(OSError):
             return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return ""

@@ -1,16 +1,16 @@
-"""One host of a service, as its application sees the others: joins, places, forwards, drains and leaves.
+"""One host of a service, as its application sees it: joins, places, forwards, drains and leaves.
 
     join ──▶ beat, every fifth of a lease ──┬──▶ the rows of all hosts ──▶ HostTable
                                             ├──▶ declared dead ──▶ on_lost, a new id, beat
                                             └──▶ no answer ──▶ the last table stays
 
-Only a host that has beaten without a gap for longer than a lease may declare others dead. A gap is a failed beat, or a
-beat that came late: a process that was frozen, or whose machine slept, did not see what the others did meanwhile.
+Only a host that has beaten without a gap for longer than a lease may declare others dead. A gap is a failed or late
+beat: a process that was frozen, or whose machine slept, did not see what the others did meanwhile.
 
-What owners use is counted in the table of hosts, for all hosts at once. Releases wait in memory until the database
-takes them: the end of a connection must not wait for a database. A use that is released late counts a moment longer, so
-a quota is never exceeded. While the database is away, nothing that is counted is admitted, and each host has its part
-of every rate.
+The owners' usage is counted in the table of hosts, for all hosts at once. Releases wait in memory until the database
+accepts them: the end of a connection must not wait for a database. A use that is released late counts a moment longer,
+so a quota is never exceeded. While the database is unreachable, nothing that is counted is admitted, and each host has
+its part of every rate.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Membership(msgspec.Struct, eq=False):
     fence: float | None
     """Seconds without a beat after which the connections of this host end."""
     load: Callable[[], tuple[float, int]]
-    """Tells the load and the number of connections."""
+    """Returns the load and the number of connections."""
     on_view: Callable[[HostTable], None]
     """Called after each beat."""
     on_lost: Callable[[str], None]
@@ -79,7 +79,7 @@ class Membership(msgspec.Struct, eq=False):
     _steady_since: float | None = None
     _is_fenced: bool = False
     _seen: dict[str, tuple[int, float]] = {}
-    """Of each host how often it has beaten, and when that was read first, by the clock of this process."""
+    """How often each host has beaten, and when that was first read, by the clock of this process."""
     _beating: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class Membership(msgspec.Struct, eq=False):
             await self.beat()
 
     async def beat(self) -> bool:
-        """Beat once; whether the directory answered."""
+        """Beat once; returns whether the directory answered."""
         try:
             await self._beat()
         except StoreError as error:
@@ -110,12 +110,12 @@ class Membership(msgspec.Struct, eq=False):
         return True
 
     async def set_state(self, state: State) -> None:
-        """Tell the other hosts at once that this one is draining or gone."""
+        """Notify the other hosts at once that this one is draining or gone."""
         self.host = self.host._replace(state=state)
         await self.beat()
 
     async def find(self, host: str) -> HostRow | None:
-        """The row of a host, from the directory itself if the view has none; raises StoreError."""
+        """Return the row of a host, from the directory itself if the view has none; raises StoreError."""
         if host not in self.view.hosts and self._loop.time() - self._looked > LOOKS:
             await self._beat()
             self._looked = self._loop.time()
@@ -167,7 +167,7 @@ class Membership(msgspec.Struct, eq=False):
 
 
 PAUSE = 1.0
-"""Seconds before a failed release is repeated, and in which a directory that was away is not asked for posts."""
+"""Seconds before a failed release is repeated, and in which an unreachable directory is not asked for posts."""
 
 SWEEP_EVERY = 60.0
 
@@ -190,7 +190,7 @@ class SharedCounts(LocalCounts):
         return await self._table.admit(use, most, self._membership.host.id)
 
     def release(self, use: Use) -> None:
-        """Count this use no more, as soon as the directory can be told."""
+        """Release this use, as soon as the directory can be reached."""
         self._released.add(use.id)
         self._has_released.set()
 
@@ -205,7 +205,7 @@ class SharedCounts(LocalCounts):
         return await super().withdraw(owner, bucket.shared(max(1, self._membership.view.living)), most)
 
     async def run(self) -> None:
-        """Tell the directory what was released, and sweep it, until cancelled."""
+        """Send releases to the directory, and sweep it, until cancelled."""
         await asyncio.gather(self._release_all(), self._sweep())
 
     async def _release_all(self) -> None:
@@ -230,7 +230,7 @@ class SharedCounts(LocalCounts):
 
 @asynccontextmanager
 async def shared(gate: OwnerGate | None, table: Directory, membership: Membership) -> AsyncGenerator[None]:
-    """Let this gate count with the other hosts for as long as the block lasts."""
+    """Let this gate count together with the other hosts during the block."""
     if gate is None:
         yield
         return
@@ -245,10 +245,10 @@ async def shared(gate: OwnerGate | None, table: Directory, membership: Membershi
 
 
 TURNS_OF_A_CORE = 8
-"""Running turns that one core is taken to bear."""
+"""How many running turns one core is assumed to support."""
 
 GOODBYE = 1.0
-"""Seconds to tell the other hosts that this one drains or has gone."""
+"""Seconds to notify the other hosts that this one drains or has gone."""
 
 
 class ThisHost:
@@ -270,7 +270,7 @@ class ThisHost:
             directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
         )
         self.signer = Signer(keys, lambda: self.id)
-        """Signs what is sent to other hosts, and checks what they send."""
+        """Signs requests to other hosts, and checks those from them."""
         client = None if tls is None else tls.client
         self.peers = PeerHosts(lambda row: PeerHost(row, lease, client, self.signer, app.end_unused))
         self._tls = tls
@@ -290,12 +290,12 @@ class ThisHost:
 
     @property
     def address(self) -> str:
-        """Where the other hosts reach this one, as `host:port`."""
+        """The address at which the other hosts reach this one, as `host:port`."""
         return self.membership.host.address
 
     @property
     def living(self) -> int:
-        """How many hosts the service has, this one included."""
+        """Return how many hosts the service has, including this one."""
         return self.membership.view.living
 
     @property
@@ -305,7 +305,7 @@ class ThisHost:
 
     @property
     def problem(self) -> str:
-        """Why a balancer should send no new clients to this host; empty if it may."""
+        """Return why a balancer should send no new clients to this host; empty if it may."""
         if self.is_draining:
             return "this host is draining"
         return "this host cannot reach the directory of hosts" if self.membership.beat_age > self._lease else ""
@@ -315,7 +315,7 @@ class ThisHost:
         return f"{self.id}.{secrets.token_urlsafe(24)}"
 
     async def host_of(self, connection: str) -> OtherHost | None:
-        """The host of this connection, or None if it is this one or names none; raises Refusal."""
+        """Return the host of this connection, or None if it is this one or names none; raises Refusal."""
         named = host_id_of(connection)
         if not named or named == self.id:
             return None
@@ -337,7 +337,7 @@ class ThisHost:
         return Forwarder(peer, self._ending, lambda: view.placed(host))
 
     def places(self, *, is_socket: bool = False) -> Sequence[OtherHost]:
-        """The hosts that should open a new connection, the best first; empty if this one should.
+        """Return the hosts that should open a new connection, the best first; empty if this one should.
 
         A WebSocket stays where it has arrived, if this host opens connections at all.
         """
@@ -349,7 +349,7 @@ class ThisHost:
         return [self._forwarder(host) for host in self.membership.view.better_than(me, ready, self._random)]
 
     async def place_of_owner(self, owner: str) -> OtherHost | None:
-        """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
+        """Return the host with the shared agent of this owner, or None if it is this one; raises Refusal."""
         others = self.places()
         try:
             holder = await self._directory.claim(owner_key(owner), others[0].id if others else self.id)
@@ -363,7 +363,7 @@ class ThisHost:
         return self._forwarder(host)
 
     async def metrics(self) -> Sequence[str]:
-        """The figures of the processes with the name of this host, which are those of this machine."""
+        """Return the metrics of the processes with the name of this host, which are those of this machine."""
         name = self.membership.host.name
         near = [peer for peer in self.peers.all() if peer.answers and peer.host.name == name]
         return await asyncio.gather(*(peer.metrics() for peer in near))
@@ -377,7 +377,7 @@ class ThisHost:
         return max(of_connections, of_turns) / self._weight, app.connections
 
     def _running(self) -> int:
-        """How many turns run here, counted at most every tenth of a second: each new connection asks."""
+        """Return how many turns run here, counted at most every tenth of a second: each new connection asks."""
         now = time.monotonic()
         if now >= self._count_again:
             self._turns, self._count_again = self._app.running, now + 0.1
@@ -392,17 +392,17 @@ class ThisHost:
         self._app.end_all(why)
 
     async def drain(self) -> None:
-        """Tell the other hosts that this one opens no more connections."""
+        """Notify the other hosts that this one opens no more connections."""
         if not self._has_left:
             await within(GOODBYE, self.membership.set_state("draining"))
 
     async def undrain(self) -> None:
-        """Tell the other hosts that this one opens connections again."""
+        """Notify the other hosts that this one opens connections again."""
         if not self._has_left:
             await within(GOODBYE, self.membership.set_state("live"))
 
     async def leave(self) -> None:
-        """End the streams that pass through this host, and tell the others that it has gone; idempotent."""
+        """End the streams that pass through this host, and notify the others that it has gone; idempotent."""
         self._ending.set()
         if not self._has_left:
             self._has_left = True

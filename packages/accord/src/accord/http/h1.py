@@ -70,7 +70,9 @@ class ResponseHead(NamedTuple):
 
 
 def values(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    """All values of a field in lower case; it may occur several times and be a list each time (RFC 9110, 5.3)."""
+    """Return all values of a field in lower case; it may occur several times and be a list each time (RFC
+    9110, 5.3).
+    """
     return [item.strip(b" \t").lower() for given, value in fields if given == name for item in value.split(b",")]
 
 
@@ -147,7 +149,7 @@ class BodyPart(NamedTuple):
 
 
 class Upgraded(NamedTuple):
-    """The request before this asks for a WebSocket; `rest` is what follows it."""
+    """The previous request asks for a WebSocket; `rest` is the data after it."""
 
     rest: bytes
 
@@ -157,10 +159,10 @@ ParserT = TypeVar("ParserT", HttpRequestParser, HttpResponseParser)
 
 
 class MessageReader(ABC, Generic[ParserT]):
-    """Reads the messages that one side of a connection sends. httptools calls the methods whose names begin with on."""
+    """Reads the messages from one side of a connection. httptools calls the methods whose names begin with on."""
 
     malformed: str
-    """How the error for malformed bytes begins; the words of llhttp follow."""
+    """The beginning of the error for malformed bytes; llhttp's description follows."""
 
     def __init__(self) -> None:
         self.is_between = True
@@ -188,7 +190,7 @@ class MessageReader(ABC, Generic[ParserT]):
         return self._items
 
     def close(self) -> None:
-        """Separate the parser from this object; idempotent. Nothing can be read afterwards."""
+        """Detach the parser from this object; idempotent. Nothing can be read afterwards."""
         if hasattr(self, "_parser"):
             del self._parser
 
@@ -226,11 +228,11 @@ class MessageReader(ABC, Generic[ParserT]):
 
     @abstractmethod
     def _head(self, length: int | None, *, is_1_1: bool) -> RequestHead | ResponseHead | None:
-        """The header that is complete now; None for one that is to be ignored. `length` is None if none is declared."""
+        """Return the complete header; None for one to be ignored. `length` is None if none is declared."""
 
     @abstractmethod
     def _without_upgrade(self, rest: bytes) -> bytes | None:
-        """Go on after a message that asks for another protocol."""
+        """Continue after a message that asks for another protocol."""
 
     def on_message_begin(self) -> None:
         self.is_between = False
@@ -279,7 +281,7 @@ class MessageReader(ABC, Generic[ParserT]):
 
 
 def _length(fields: Fields, *, is_1_1: bool) -> int | None:
-    """The declared length of a body (6.3); llhttp has refused several lengths, and a length beside a coding."""
+    """Return the declared length of a body (6.3); llhttp has refused several lengths, and a length beside a coding."""
     framing = [field for field in fields if field[0] in _FRAMING]
     if codings := [value.lower() for name, value in framing if name == b"transfer-encoding"]:
         if not is_1_1:

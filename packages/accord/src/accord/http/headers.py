@@ -14,11 +14,12 @@ LAST_EVENT_ID = "last-event-id"
 
 NUMBERED = "accord-numbered"
 """Our server sets this header in its answer to `initialize`. It promises that event ids number the messages of the
-connection across all streams, so a client can restore their order; and that a numbered POST is taken only once, so a
-client can repeat a POST whose answer was lost. Other implementations ignore it."""
+connection across all streams, so a client can restore their order; and that a numbered POST is accepted only once, so a
+client can repeat a POST whose answer was lost. Other implementations ignore it.
+"""
 
 MESSAGE = "accord-message"
-"""The number that our client gives each POST to such a server, from 1 on."""
+"""The number that our client gives each POST to such a server, starting at 1."""
 
 EVENTS = "text/event-stream"
 JSON = "application/json"
@@ -39,7 +40,7 @@ _read = msgspec.json.Decoder(_Named).decode
 
 
 def session_of(params: Raw | bytes | None) -> str | None:
-    """The session id in these params or this result, or None."""
+    """Return the session id in these params or this result, or None."""
     if params is None:
         return None
     try:
@@ -57,7 +58,7 @@ _read_version = msgspec.json.Decoder(_InitializeResult).decode
 
 
 def protocol_version_of(result: Raw | None) -> str | None:
-    """The protocol version in this result of `initialize`, as a header value, or None."""
+    """Return the protocol version in this result of `initialize`, as a header value, or None."""
     try:
         version = None if result is None else _read_version(result).version
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -66,7 +67,7 @@ def protocol_version_of(result: Raw | None) -> str | None:
 
 
 PROTOCOLS = ("h2", "http/1.1")
-"""What TLS offers (ALPN), the preferred first."""
+"""The protocols that TLS offers (ALPN), the preferred first."""
 
 
 def has_http2() -> bool:
@@ -75,5 +76,5 @@ def has_http2() -> bool:
 
 
 def offered() -> list[str]:
-    """The protocols that TLS offers with what is installed."""
+    """Return the protocols that TLS offers with the installed packages."""
     return [name for name in PROTOCOLS if name != "h2" or has_http2()]

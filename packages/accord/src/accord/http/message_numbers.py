@@ -4,10 +4,11 @@ Our server numbers the messages of a connection from 1 on, without gaps, across 
 early is held until the ones before it have arrived. A message that arrives twice (over a resumed stream) is dropped.
 `InOrder` does that, and `Arrivals` also notices a message that never arrives.
 
-Held messages are bounded. Past the bound, a stream that is ahead is not read until the missing message has arrived
-over another stream: numbers within one stream rise, so this stream cannot bring it.
+The size of held messages is limited. Past the limit, a stream that is ahead is not read until the missing message has
+arrived over another stream: numbers within one stream rise, so this stream cannot bring it.
 
-Our client numbers its POSTs. A POST whose answer was lost is sent again with the same number, and `Once` takes it once.
+Our client numbers its POSTs. A POST whose answer was lost is sent again with the same number, and `Once` accepts it
+once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HELD = 16 * 1024 * 1024
 """Bytes of early messages to hold before reading stops on a stream that is ahead."""
 
 EACH = 200
-"""Bytes that a held message counts in addition to its own, so that tiny messages are bounded too."""
+"""Bytes that a held message counts in addition to its own, so that the number of tiny messages is limited too."""
 
 
 class InOrder:
@@ -41,7 +42,7 @@ class InOrder:
         self.next = 1
         """The number of the next message to deliver."""
         self.held_bytes = 0
-        """Bytes that the held messages take."""
+        """The size of the held messages in bytes."""
         self._room = room
         self._held: dict[int, bytes | Oversized] = {}
 
@@ -80,7 +81,7 @@ MOST_MISSING = 10_000
 
 
 class Once:
-    """Knows which numbers have been taken.
+    """Knows which numbers were accepted.
 
     >>> once = Once()
     >>> once.take(2), once.take(1), once.take(2)
@@ -90,7 +91,7 @@ class Once:
     def __init__(self) -> None:
         self._highest = 0
         self._missing: dict[int, None] = {}
-        """Numbers below the highest that were not taken (still on their way, or refused), oldest first."""
+        """Numbers below the highest that were not accepted (still on their way, or refused), oldest first."""
 
     def has(self, number: int) -> bool:
         """Whether this number was taken."""
@@ -119,10 +120,10 @@ DIGITS = 18
 
 
 class Arrivals:
-    """Orders the messages of a server that numbers them; those of another server pass as they are.
+    """Orders the messages of a server that numbers them; those of another server pass unchanged.
 
-    `on_missing` is called with the number of a message that is missing for `MISSING` seconds, unless `is_reading` says
-    that reading was paused.
+    `on_missing` is called with the number of a message that is missing for `MISSING` seconds, unless `is_reading`
+    returns that reading was paused.
     """
 
     def __init__(self, on_missing: Callable[[int], None], is_reading: Callable[[], bool]) -> None:
@@ -144,7 +145,7 @@ class Arrivals:
         return ready
 
     def _number(self, event_id: str | None) -> int | None:
-        """The number in an event id, or None if the server does not number messages."""
+        """Return the number in an event id, or None if the server does not number messages."""
         is_number = event_id is not None and event_id.isascii() and event_id.isdecimal() and len(event_id) <= DIGITS
         return int(event_id) if self.numbered and is_number and event_id is not None else None
 

@@ -4,7 +4,7 @@
                                                    └ past the limit ──▶ ServerSentEvent("7", Oversized)
 
 A message past the limit is skipped to its end like a line over stdio (`FrameReader`), so that the request that it
-belongs to fails and the connection goes on.
+belongs to fails and the connection continues.
 
 Comments keep a stream alive. One comment of ours carries data: `:session ID` on the connection's stream announces
 messages for that session, so that a client opens the stream of a session it did not know. Other clients ignore it.
@@ -62,7 +62,7 @@ class EventReader:
         self._skipping: FrameReader | None = None
         """Reads the data of an event past the limit, and keeps its id."""
         self._is_in_skipped = False
-        """Whether the beginning of the current line was given to it."""
+        """Whether the beginning of the current line was passed to it."""
         self._skip_newline = False
         self._at_start = True
 

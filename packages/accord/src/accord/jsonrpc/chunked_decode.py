@@ -1,11 +1,11 @@
-"""A heavy message, read in slices: no step keeps the other threads of the program from running for long.
+"""Reads a heavy message in slices, so that no step blocks the other threads of the program for long.
 
     frame ──▶ is_heavy ──▶ read, in a thread ──▶ the message, whose params or result are `Sliced`: text and plain value
 
-msgspec reads a text in one call, and while it does so, no other thread of the program runs: not the event loop
-either. So a heavy text is read in many calls. One call finds the parts of an array or an object and makes no values of
-them. A part that is heavy is cut again, a long string at about every MiB, and any other part is one slice. To find the
-parts of 62 MiB takes 20 to 80 ms, to make values of them 60 to 190 ms.
+msgspec reads a text in one call, and during that call, no other thread of the program runs, not even the event loop. So
+a heavy text is read in many calls. One call finds the parts of an array or an object and makes no values of them. A
+part that is heavy is cut again, a long string at about every MiB, and any other part is one slice. Finding the parts of
+62 MiB takes 20 to 80 ms, making values of them 60 to 190 ms.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from accord.jsonrpc.wire_messages import (
 Json: TypeAlias = Any
 
 LIGHT = 512 * 1024
-"""Bytes up to which a message is read at once, whatever it holds: 10 to 20 ms in the worst shapes."""
+"""Bytes up to which a message is read at once, whatever it contains: 10 to 20 ms in the worst shapes."""
 
 LIGHT_STRINGS = 12 * 1024 * 1024
 """Bytes up to which a message is read at once if it is little more than a few long strings: 10 ms for plain text, 40
@@ -42,7 +42,7 @@ SLICE = 1024 * 1024
 """Bytes of a part that are read in one call."""
 
 LEVELS = 16
-"""Arrays and objects, one within the other, that are cut. Each one costs a pass over the text."""
+"""Nested arrays and objects that are cut. Each level costs a pass over the text."""
 
 DEEP = 8 * 1024 * 1024
 """Bytes of a part below these levels that are still read, in one call."""
@@ -55,7 +55,7 @@ class Sliced(bytes):
 
 
 class TooDeepError(ValueError):
-    """So much text below so many levels that it cannot be cut in a few passes."""
+    """Raised for so much text below so many levels that it cannot be cut in a few passes."""
 
 
 def is_heavy(frame: bytes) -> bool:
@@ -66,7 +66,8 @@ def is_heavy(frame: bytes) -> bool:
 
 
 def read(frames: list[bytes]) -> Message | Malformed:
-    """What `messages.parse` returns for the last of these frames, which is removed so that its memory can be freed.
+    """Return what `messages.parse` returns for the last of these frames, which is removed so that its memory can be
+    freed.
 
     Where possible, its params or result are `Sliced`. One thread reads at a time: the event loop would have to wait for
     each of several in turn.
@@ -85,13 +86,13 @@ def read(frames: list[bytes]) -> Message | Malformed:
             text.value = value_of(text)
         except TooDeepError as error:
             return _too_deep(message, str(error))
-        except _REFUSALS:  # the tolerant readers repair it, or say what is wrong with it
+        except _REFUSALS:  # the tolerant readers repair it, or report its fault
             return msgspec.structs.replace(message, **{name: bytes(text)})
         return message
 
 
 def value_of(text: bytes | Raw, slice_size: int = SLICE) -> Json:
-    """The plain value of this text; raises what msgspec raises, or TooDeepError.
+    """Return the plain value of this text; raises msgspec's errors, or TooDeepError.
 
     >>> value_of(b'{"names": ["a", "b"]}')
     {'names': ['a', 'b']}
@@ -121,7 +122,7 @@ def _value(text: bytes | Raw, slice_size: int, levels: int) -> Json:
 
 
 def _string(text: memoryview, slice_size: int) -> str:
-    """A long string, read piece by piece. A piece ends between two characters, and not within an escape."""
+    """Read a long string in parts. A part ends between two characters, and not within an escape."""
     if text[0] != _QUOTE or text[-1] != _QUOTE:  # there are spaces around it
         return cast("str", _decode(text))
     pieces: list[str] = []
@@ -138,10 +139,10 @@ def _string(text: memoryview, slice_size: int) -> str:
 
 
 def _cut(text: memoryview, at: int, end: int) -> int:
-    """The last place before `end` that is between two characters; `at` is such a place."""
+    """Return the last place before `end` that is between two characters; `at` is such a place."""
     found = _FAR_FROM_ESCAPES.search(text, max(at, end - _SOUGHT), end) or _CHARACTERS.match(text, at, end)
     cut = found.end() if found else at
-    while cut > at and text[cut] & 0xC0 == 0x80:  # the next byte goes on with a character
+    while cut > at and text[cut] & 0xC0 == 0x80:  # the next byte continues a character
         cut -= 1
     return cut
 
@@ -163,7 +164,7 @@ _FIRST = re.compile(rb"[ \t\r\n]*+(.)")
 _PARTS = (b"[", b"{")
 _SOUGHT = 4096
 _FAR_FROM_ESCAPES = re.compile(rb"[^\\]{12}")
-# An emoji may be two escapes. The first half alone does not match, so a piece never ends between the two.
+# An emoji may be two escapes. The first half alone does not match, so a part never ends between the two.
 _CHARACTERS = re.compile(
     rb'(?:[^"\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\["\\/bfnrt])*+'
 )
@@ -171,7 +172,7 @@ _CHARACTERS = re.compile(
 _one_at_a_time = threading.Lock()
 
 
-# What a heavy message is, and the session that it names, for those who pass it on and do not read it.
+# The kind of a heavy message, and the session that it names, for those who pass it on without reading it.
 
 
 class _Body(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
@@ -187,9 +188,9 @@ class _Outline(msgspec.Struct, gc=False):
 
 
 def peek(frame: bytes) -> Message | Malformed:
-    """What `parse` returns, where the params or the result of a heavy message have only their session.
+    """Return what `parse` returns, but the params or the result of a heavy message have only their session.
 
-    A heavy message is passed over once and without its values, in 20 to 80 ms for 62 MiB. To parse it takes twice as
+    A heavy message is scanned once and without making values, in 20 to 80 ms for 62 MiB. Parsing it takes twice as
     long.
     """
     if not is_heavy(frame):

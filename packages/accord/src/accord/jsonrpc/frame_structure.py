@@ -1,16 +1,16 @@
-"""How much structure one message may have, and the members of one that is not quite a message.
+"""Limits of the structure of one message, and reading the members of a malformed one.
 
-A decoder's time and memory go by values, not by bytes: 16 MiB of text are decoded in 10 ms, 16 MiB of `[]` make eight
-million lists, which takes seconds and a gigabyte. So the values of a large message are counted before anything reads
-it. The counting makes no values and looks at each byte at most three times.
+A decoder's time and memory depend on values, not on bytes: 16 MiB of text are decoded in 10 ms, 16 MiB of `[]` make
+eight million lists, which takes seconds and a gigabyte. So the values of a large message are counted before anything
+reads it. Counting makes no values and examines each byte at most three times.
 
-The bounds keep a message of 16 MiB, the largest that a server takes, below 100 ms with the decoding to its type. The
-figures of one core: an array or an object takes up to 1 us, a member of an object 0.4 us, another value 0.1 us, a byte
-of a long number or an escape 6 ns, a space 3 ns, a byte of a plain string 1 ns.
+The limits keep a message of 16 MiB, the largest that a server accepts, below 100 ms including the decoding to its type.
+The costs on one core: an array or an object takes up to 1 us, a member of an object 0.4 us, another value 0.1 us, a
+byte of a long number or an escape 6 ns, a space 3 ns, a byte of a plain string 1 ns.
 
-Most large messages are a few long strings. They are passed from quote to quote: if little stands between the strings,
-nothing is counted. Else marks are counted wherever they stand, in strings too, and every eighth byte is looked at for
-digits and spaces. Only a message with too many gets the last look, which leaves strings out.
+Most large messages are a few long strings. They are scanned from quote to quote: if there is little between the
+strings, nothing is counted. Otherwise marks are counted everywhere, even in strings, and every eighth byte is checked
+for digits and spaces. Only a message with too many gets the last check, which excludes strings.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ import msgspec
 from msgspec import Raw, Struct
 
 MOST_CONTAINERS = 50_000
-"""Arrays and objects that one message may hold."""
+"""Arrays and objects that one message may contain."""
 
 MOST_MEMBERS = 200_000
 """Members that its objects may have together."""
 
 MOST_VALUES = 400_000
-"""Values of any kind that one message may hold."""
+"""Values of any kind that one message may contain."""
 
 MOST_DIGITS = 400
 """Digits that a number may always have. In a large message, one of fifty more is always found."""
 
 MOST_SPELLED = 8 * 1024 * 1024
-"""Bytes outside of strings, and escapes within them, that one message may hold: they cost more than plain text."""
+"""Bytes outside of strings, and escapes within them, that one message may contain: they cost more than plain text."""
 
 SMALL = MOST_CONTAINERS
-"""Bytes up to which a message is within the bounds whatever it holds: each container takes one byte at least."""
+"""Bytes up to which a message is within the limits whatever it contains: each container takes at least one byte."""
 
 
 class Bounds(Struct, frozen=True):
-    """How much one text may hold."""
+    """The limits for one text."""
 
     containers: int = MOST_CONTAINERS
     members: int = MOST_MEMBERS
     values: int = MOST_VALUES
     length: int | None = None
-    """Bytes; None where the transport's limit is enough."""
+    """Bytes; None where the transport's limit suffices."""
 
 
 NORMAL = Bounds()
 
 MISFIT = Bounds(containers=15_000, length=32 * 1024 * 1024)
-"""For text that is not of its type throughout, which is then read item by item."""
+"""For text that does not fit its type throughout, which is then read item by item."""
 
 DAMAGED = Bounds(containers=15_000, members=100_000, values=100_000, length=8 * 1024 * 1024)
-"""For text that only Python's decoder takes, which is ten times slower."""
+"""For text that only Python's decoder accepts, which is ten times slower."""
 
 
 def excess(text: bytes | Raw, most: Bounds = NORMAL) -> str | None:
-    """What this JSON text has too much of; None if it is within the bounds.
+    """Return which limit this JSON text exceeds; None if it is within the limits.
 
     >>> excess(b"[" * 200_000)
     'more than 50,000 arrays and objects in one message: send fewer'
@@ -83,7 +83,7 @@ def excess(text: bytes | Raw, most: Bounds = NORMAL) -> str | None:
 
 
 def is_mostly_strings(text: bytes, few: int = MOST_CONTAINERS) -> bool:
-    """Whether so little stands between the strings that it cannot be too much. False where that is not seen at once."""
+    """Whether the text between the strings is short enough to need no counting. False if that is not clear at once."""
     outside, at, escaped = 0, 0, 0
     for _ in range(_FEW_QUOTES):
         start = text.find(b'"', at)
@@ -103,7 +103,7 @@ def is_mostly_strings(text: bytes, few: int = MOST_CONTAINERS) -> bool:
 
 
 def _plain_outside(text: bytes) -> int:
-    """About how many bytes would be numbers and spaces if the text had no strings."""
+    """Return about how many bytes would be numbers and spaces if the text had no strings."""
     # In blocks: at once, the samples would take a quarter of the text's memory.
     samples = (text[at : at + _BLOCK : _SPARSE] for at in range(0, len(text), _BLOCK))
     return _SPARSE * sum(len(it) - len(it.translate(None, _PLAIN)) for it in samples)
@@ -136,7 +136,7 @@ def _marks(text: bytes) -> Iterator[_Block]:
 
 
 def _marks_outside_strings(text: bytes, *, has_digits: bool) -> Iterator[_Block]:
-    """What each block has outside of strings. A number that is too long adds its digits to the marks."""
+    """Yield the marks of each block outside of strings. A number that is too long adds its digits to the marks."""
     in_string, half = False, b""
     for at in range(0, len(text), _BLOCK):
         block = half + text[at : at + _BLOCK]
@@ -165,7 +165,9 @@ _AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _DIGITS = b"0" * (MOST_DIGITS + 1)
 _SAMPLE = 50
 _SAMPLED_DIGITS = b"0" * (MOST_DIGITS // _SAMPLE)
-"""What every fiftieth byte shows of a long number. Digits in a string may look the same: then they are left out."""
+"""The values that every fiftieth byte of a long number has. Digits in a string may look the same: then they are left
+out.
+"""
 
 _SPARSE = 8
 _PLAIN = b"0123456789+-.eE \t\r\n"
@@ -184,10 +186,10 @@ _TOO_MUCH_SPELLED = f"more than {MOST_SPELLED:,} bytes of numbers, spaces and es
 if TYPE_CHECKING:
     RawOrNone: TypeAlias = Raw | None
 else:
-    RawOrNone = Raw  # msgspec keeps a value raw only where the type is Raw alone
+    RawOrNone = Raw  # msgspec keeps a value raw only if the type is Raw alone
 
 MOST_HALVES = 200_000
-"""Escaped halves of emoji that one message may hold if one of them has no other half. Each takes about 50 ns."""
+"""Escaped halves of emoji that one message may contain if one of them is unpaired. Each takes about 50 ns."""
 
 
 class Members(msgspec.Struct, gc=False):
@@ -201,7 +203,7 @@ class Members(msgspec.Struct, gc=False):
     error: RawOrNone = None
 
     def values(self) -> dict[str, Any]:
-        """The values of the members that are there. Params and results are only told apart: an object is empty."""
+        """Return the values of the present members. Params and results are only told apart: an object is empty."""
         return {
             name: _kind_of(raw) if name in _KEPT_RAW else value_of(raw)
             for name in self.__struct_fields__
@@ -210,11 +212,11 @@ class Members(msgspec.Struct, gc=False):
 
 
 class TooDamagedError(ValueError):
-    """Text that is not repaired, because that would take too long. Its text says why."""
+    """Raised for text that is not repaired, because that would take too long. The message has the reason."""
 
 
 def members_of(frame: bytes) -> Members | None:
-    """The members of this object; None for JSON that is something else. Raises what msgspec raises, or TooDamagedError.
+    """Return the members of this object; None for other JSON. Raises msgspec's errors, or TooDamagedError.
 
     Damaged text is repaired, in several passes. A long text is tried without them first: most are whole, and have only
     a member without a name here.
@@ -242,7 +244,7 @@ def _strict_members_of(text: bytes | bytearray) -> Members | None:
 
 
 def value_of(raw: Raw) -> Any:
-    """The plain value of this text: halves of emoji and numbers of any size are as good as others.
+    """Return the plain value of this text: unpaired halves of emoji and numbers of any size are accepted.
 
     Raises TooDamagedError.
     """
@@ -275,9 +277,9 @@ def _refuse_long_repairs(text: bytes) -> None:
 
 
 def _masked(frame: bytes) -> bytes | bytearray:
-    """This text with a letter of as many bytes in place of each half of an emoji, paired or not.
+    """Return this text with a letter of as many bytes instead of each half of an emoji, paired or not.
 
-    msgspec refuses a half even in what it passes over. The names that matter have none, so they are found as before.
+    msgspec refuses a half even in skipped text. The names that matter have none, so they are found as before.
     """
     if b"\\ud" not in frame and b"\\uD" not in frame:
         return frame

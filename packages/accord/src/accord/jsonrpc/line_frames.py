@@ -1,12 +1,12 @@
-"""Bytes into frames: one JSON text each.
+"""Splits bytes into frames: one JSON text each.
 
     read ──▶ FrameReader.feed ──▶ [frame, frame, ...]     a line is a frame
                  │ keeps the unfinished line
                  └ past the limit ──▶ its two ends ──▶ outline ──▶ Oversized
 
 A frame past the limit is skipped: only its start and its end are kept. One of the two sides must still learn of it: a
-request has to be answered under its own id, and an answer has to fail the request that it belongs to. What makes a
-message large is one value, its params or its result. So the members before it are at the start, and those after it at
+request has to be answered under its own id, and an answer has to fail the request that it belongs to. A message is
+large because of one value, its params or its result. So the members before it are at the start, and those after it at
 the end: that is enough to know the id, and whether there is a method.
 """
 
@@ -58,20 +58,20 @@ class FrameReader:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._line = io.BytesIO()  # unlike parts that are joined, it hands out a line without a copy
+        self._line = io.BytesIO()  # unlike joined parts, it returns a line without a copy
         self._length = 0
         self._ends: tuple[bytes, bytes] | None = None
-        """The start and the end of what has arrived of a frame that is skipped."""
+        """The start and the end of the received part of a frame that is skipped."""
 
     @property
     def buffered(self) -> int:
-        """The number of bytes of an unfinished line that are kept; 0 while a frame is skipped."""
+        """Return the number of bytes of an unfinished line that are kept; 0 while a frame is skipped."""
         return 0 if self._ends else self._length
 
     def feed(self, chunk: bytes) -> Sequence[bytes | Oversized]:
         """The frames that these bytes complete."""
-        # One message in this read, as in a dialogue. `find` compares words of memory and `split` bytes, so a message of
-        # 1 KB takes half of the instructions.
+        # One message in this read, as in a dialogue. `find` compares words of memory and `split` bytes, so a message
+        # of 1 KB takes half of the instructions.
         last = len(chunk) - 1
         if (
             chunk.find(b"\n") == last
@@ -102,8 +102,8 @@ class FrameReader:
     def _whole_lines(self, lines: list[bytes], chunk: bytes) -> Sequence[bytes | Oversized]:
         if len(chunk) > self._limit:
             return [frame for line in lines for frame in self._one_line(line)]
-        # No line needs tidying if none is blank, starts with a BOM or ends in a carriage return. To compare all lines
-        # with a brace and to search the chunk costs a fifth of checking each line.
+        # No line needs tidying if none is blank, starts with a BOM or ends in a carriage return. Comparing all lines
+        # with a brace and searching the chunk costs a fifth of checking each line.
         if min(lines) >= b"{" and chunk.find(b"\r") < 0 and (chunk.find(b"\xef") < 0 or max(lines) < b"|"):
             return lines
         return [frame for line in lines if (frame := _tidy(line))]
@@ -135,7 +135,7 @@ class FrameReader:
 
 
 def joined(frames: Sequence[bytes]) -> bytes:
-    """These frames as they go over the wire.
+    """Return these frames as they are sent over the wire.
 
     >>> joined([b'{"a":1}', b'{"b":2}'])
     b'{"a":1}\\n{"b":2}\\n'
@@ -144,9 +144,9 @@ def joined(frames: Sequence[bytes]) -> bytes:
 
 
 def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
-    """The members of an object, as far as the start and the end of its text show them; `end` if not all of it is here.
+    """Return the members of an object that the start and the end of its text show; `end` if not all of it is here.
 
-    A value that goes on past the start is an empty object.
+    A value that continues past the start is an empty object.
 
     >>> outline(b'{"jsonrpc":"2.0","id":7,"result":{"text":"...')
     {'jsonrpc': '2.0', 'id': 7, 'result': {}}
@@ -169,7 +169,7 @@ def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
 
 
 def as_id(value: object) -> RequestId | None:
-    """This JSON value as a request's id; None if it cannot be one.
+    """Return this JSON value as a request's id; None if it cannot be one.
 
     JSON-RPC, Request object: an id is a string or a number, which should have no fraction. `1.0` has none, so it is 1.
     """
@@ -200,4 +200,4 @@ _MEMBER = re.compile(rf"{_SPACE}[{{,]{_SPACE}({_STRING}){_SPACE}:{_SPACE}")
 _END = re.compile(rf"{_SPACE}\}}?{_SPACE}\Z")
 _FLAT = rf",{_SPACE}{_STRING}{_SPACE}:{_SPACE}(?:{_STRING}|[-+.0-9eE]++|null|true|false){_SPACE}"
 _LAST_MEMBERS = re.compile(rf"((?:{_FLAT})++)\}}{_SPACE}\Z".encode())
-"""The members at the end of an object, up to one whose value is an object or an array."""
+"""The members at the end of an object, after one whose value is an object or an array."""

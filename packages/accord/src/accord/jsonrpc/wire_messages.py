@@ -1,12 +1,12 @@
-"""JSON text into messages and back, and `OpenRequests`: which requests of a connection are open.
+"""Converts JSON text to messages and back; `OpenRequests`: which requests of a connection are open.
 
     frame ──▶ parse ──┬─ one strict decoder ──────────────▶ RequestFrame | NotificationFrame | ResponseFrame
                       ├─ refused ──▶ read with care ──┬───▶ the same, its text repaired
                       │                               └───▶ Malformed, which carries its reply
                       └─ past its limits (`frame_structure`) ──────▶ Malformed
 
-`parse` takes any bytes, never raises, and reads only the envelope: params and results stay raw JSON, as views of the
-frame, until they are decoded to their types. The work is linear in the number of bytes, on both ways.
+`parse` accepts any bytes, never raises, and reads only the envelope: params and results stay raw JSON, as views of the
+frame, until they are decoded to their types. The work is linear in the number of bytes, in both directions.
 
 Some deviations are accepted, because peers send them:
 
@@ -62,7 +62,7 @@ class NotificationFrame(
 class ResponseFrame(msgspec.Struct, frozen=True, gc=False):
     """The response to a request: a result (the raw JSON `null` is one) or an error.
 
-    An error whose id is None says that the peer could not read our message.
+    An error whose id is None means that the peer could not read our message.
     """
 
     id: RequestId | None
@@ -78,7 +78,7 @@ class Malformed(msgspec.Struct, frozen=True, gc=False):
     id: RequestId | None = None
     """The id of the reply."""
     answerable: bool = True
-    """Whether it gets a reply. An answer gets none: two peers could answer each other for ever."""
+    """Whether it gets a reply. An answer gets none: two peers could answer each other endlessly."""
     pending: RequestId | None = None
     """The request of ours that this was meant to answer. It gets no other answer, so it fails."""
 
@@ -93,7 +93,7 @@ Message: TypeAlias = RequestFrame | NotificationFrame | ResponseFrame
 
 
 def parse(frame: bytes) -> Message | Malformed:
-    """The message in this frame.
+    """Return the message in this frame.
 
     >>> parse(b'{"jsonrpc":"2.0","id":1,"method":"session/new"}')
     RequestFrame(id=1, method='session/new', params=None)
@@ -103,9 +103,9 @@ def parse(frame: bytes) -> Message | Malformed:
     if len(frame) > SMALL:
         if problem := excess(frame):
             return _unreadable(frame, problem)
-    # A stream consists of notifications, and most peers write the method as the second member. Such a one is decoded
-    # without an envelope, and so is a request that begins with its id and its method. Others are refused here, and
-    # read below.
+    # A stream consists of notifications, and most peers write the method as the second member. Such a message is
+    # decoded without an envelope, and so is a request that begins with its id and its method. Others are refused
+    # here, and read below.
     else:
         try:
             if frame[_END] == _TWO_BRACES:
@@ -135,14 +135,14 @@ def parse(frame: bytes) -> Message | Malformed:
 
 
 def encode_request(request_id: RequestId, method: str, params: bytes | Raw | None = None) -> bytes:
-    """Encode a request whose params are JSON already."""
+    """Encode a request whose params are JSON."""
     if params is None:
         return b"".join((_ID, _json(request_id), _method(method), b"}"))
     return b"".join((_ID, _json(request_id), _method(method), _PARAMS, params, b"}"))
 
 
 def encode_notification(method: str, params: bytes | Raw | None = None) -> bytes:
-    """Encode a notification whose params are JSON already."""
+    """Encode a notification whose params are JSON."""
     if params is None:
         return b"".join((_VERSION, _method(method), b"}"))
     return b"".join((_VERSION, _method(method), _PARAMS, params, b"}"))
@@ -154,12 +154,12 @@ def notification_head(method: str) -> bytes:
 
 
 def encode_response(request_id: RequestId, result: bytes | Raw) -> bytes:
-    """Encode a response whose result is JSON already."""
+    """Encode a response whose result is JSON."""
     return b"".join((_ID, _json(request_id), _RESULT, result, b"}"))
 
 
 def encode_error(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
-    """Encode a response that is an error.
+    """Encode an error response.
 
     Data that cannot be written as JSON is left out: the answer matters more.
     """
@@ -168,7 +168,7 @@ def encode_error(request_id: RequestId | None, code: int, message: str, data: An
 
 
 def encode_raw_error(request_id: RequestId | None, error: bytes | Raw) -> bytes:
-    """Encode a response that is an error, whose error object is JSON already."""
+    """Encode an error response whose error object is JSON."""
     return b"".join((_ID, _json(request_id), b',"error":', error, b"}"))
 
 
@@ -182,7 +182,7 @@ def _data(data: Any) -> bytes:
 def _json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half of an emoji: only an escape can say it
+    except UnicodeEncodeError:  # half of an emoji: only an escape can represent it
         return json.dumps(value, allow_nan=False).encode()
 
 
@@ -275,7 +275,7 @@ def _read_request(values: dict[str, Any], members: Members) -> RequestFrame | No
 
 def _read_response(values: dict[str, Any], members: Members) -> ResponseFrame | Malformed:
     request_id, result, error = as_id(values.get("id")), values.get("result"), values.get("error")
-    # JSON-RPC, Response object: the id is null if the other side could not tell it from what we sent.
+    # JSON-RPC, Response object: the id is null if the other side could not read that of our message.
     unread = error is not None and values.get("id") is None
     problem = _first_of(
         (values.get("jsonrpc") != "2.0", _WRONG_VERSION),
@@ -338,8 +338,8 @@ _SECOND_NAME = len(b'{"jsonrpc":"2.0","')
 _AFTER_VERSION = (_SECOND_NAME, 72)  # an id as long as a UUID, and the name of the next member
 _METHOD = b',"method":'
 _M = ord("m")
-# A frame that ends in two braces ends in a member that is an object. Of the members that the decoders know, only
-# params, result and error can be objects. So this check shows that params are one, for half the cost of reading them.
+# If a frame ends in two braces, its last member is an object. Of the members that the decoders know, only params,
+# result and error can be objects. So this check shows that params are one, for half the cost of reading them.
 _TWO_BRACES = b"}}"
 _END = slice(-2, None)
 _BRACE = ord("{")
@@ -378,11 +378,13 @@ OutgoingT = TypeVar("OutgoingT")
 IncomingT = TypeVar("IncomingT")
 
 MOST_ABANDONED = 10_000
-"""Ids of abandoned requests that are remembered. Past it the oldest is forgotten; its late answer is then a stray."""
+"""The most ids of abandoned requests that are remembered. Past it the oldest is forgotten; its late answer is then a
+stray.
+"""
 
 
 def key_of(request_id: RequestId) -> Hashable:
-    """A dictionary key for an id that the peer has chosen.
+    """Return a dictionary key for an id that the peer has chosen.
 
     Python hashes an integer to its remainder modulo 2**61 - 1. A peer that may choose integers of any size could make
     them all collide, and each look-up would compare them all. Of the integers within 64 bits only a few share a hash.
@@ -394,7 +396,8 @@ def key_of(request_id: RequestId) -> Hashable:
 
 
 def head_of(request_id: int) -> bytes:
-    """How nearly every peer begins the answer to the request of ours that has this id: up to the result or error.
+    """Return the beginning that nearly every peer gives the answer to our request with this id: up to the result or
+    error.
 
     Open requests are looked up by it, so an answer that begins like this is found before its envelope is read.
     """
@@ -428,11 +431,11 @@ class OpenRequests(Generic[OutgoingT, IncomingT]):
         return head_of(request_id) in self.outgoing
 
     def forget(self, request_id: int) -> OutgoingT | None:
-        """Remove this request of ours, without expecting its answer; its note, or None if it is not open."""
+        """Remove this request of ours, without expecting its answer; returns its note, or None if it is not open."""
         return self.outgoing.pop(head_of(request_id), None)
 
     def answered(self, request_id: RequestId | None) -> OutgoingT | None:
-        """An answer has arrived: the note of its request, or None if no open request has this id."""
+        """Note that an answer has arrived; returns the note of its request, or None if no open request has this id."""
         if isinstance(request_id, int):
             note = self.forget(request_id)
             if note is not None:
@@ -444,7 +447,7 @@ class OpenRequests(Generic[OutgoingT, IncomingT]):
         return None
 
     def abandon(self, request_id: int) -> bool:
-        """Forget this request. False if its answer has arrived: then there is nothing to cancel."""
+        """Forget this request. Returns False if its answer has arrived: then there is nothing to cancel."""
         if self.forget(request_id) is None:
             return False
         self._abandoned[request_id] = None

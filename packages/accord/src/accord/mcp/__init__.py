@@ -6,8 +6,8 @@
         result = await servers.run(tool, {...})      # its content is made of this protocol's blocks
 
 The path of a server's description: `server_transports` makes a transport of it (process, streamable HTTP or SSE) and
-holds the connection, `mcp_server` makes requests over it, `servers` joins all servers of a session, and `catalog` says
-what they offer, in ACP's types. Nothing here depends on an agent.
+holds the connection, `mcp_server` makes requests over it, `servers` joins all servers of a session, and `catalog` has
+their tools, resources and prompts, in ACP's types. Nothing here depends on an agent.
 """
 
 from typing import TYPE_CHECKING

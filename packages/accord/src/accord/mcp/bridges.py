@@ -6,17 +6,17 @@
 | `stdio` | starts MCP servers as processes, as all agents of version 1 do | the shim, which leads to our socket |
 | `http` | takes servers over HTTP, and starts none | a URL on loopback |
 
-Starting a process comes before HTTP: it works with every agent and every revision of MCP.
+Starting a process is preferred to HTTP: it works with every agent and every revision of MCP.
 
     the agent ── starts ──▶ `shim.py` ── private socket ──▶ `Bridge` ──▶ the server, in this program
 
-The shim copies bytes and knows nothing. Each server has a token of its own, which the agent hands to the shim in an
-environment variable.
+The shim only copies bytes. Each server has its own token, which the agent passes to the shim in an environment
+variable.
 
     the agent ── POST /mcp/1, its token ──▶ `HttpBridge` ──▶ the official package's HTTP ──▶ the server
 
-The HTTP server listens on this machine only, and each MCP server has a token of its own, which is sent in a header. A
-page in a browser may reach loopback too, so a request that names an origin is refused.
+The HTTP server listens on this machine only, and each MCP server has its own token, which is sent in a header. A page
+in a browser may reach loopback too, so a request that names an origin is refused.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class _Route:
         return self._manager
 
     async def _run(self, there: asyncio.Future[StreamableHTTPSessionManager]) -> None:
-        """Hold the server: the package's contexts have to be left by the task that entered them."""
+        """Hold the server: the package's contexts must be left by the task that entered them."""
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         try:
@@ -268,11 +268,11 @@ async def _refuse(send: Send, status: int, why: str) -> None:
 
 
 Way: TypeAlias = Literal["acp", "stdio", "http"]
-"""One way to an MCP server."""
+"""How an MCP server is reached."""
 
 
 def way_of(declared: Any, *, version: int, is_here: bool) -> Way | None:
-    """The way for an agent that declared this (the JSON of its capabilities); None if it cannot be reached.
+    """Return how an agent that declared this (the JSON of its capabilities) is reached; None if it cannot be.
 
     >>> way_of({"mcpCapabilities": {"acp": True}}, version=1, is_here=False)
     'acp'
@@ -306,7 +306,7 @@ class Bridges:
         return self._by_http.add(server)
 
     def close(self) -> None:
-        """Close the bridges, and end what goes over them."""
+        """Close the bridges, and end their connections."""
         for bridge in (self._by_process, self._by_http):
             if bridge is not None:
                 bridge.close()

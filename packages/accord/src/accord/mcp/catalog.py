@@ -1,4 +1,4 @@
-"""What MCP servers offer and return, in plain fields and in ACP's types.
+"""The tools, resources, prompts and results of MCP servers, in plain fields and in ACP's types.
 
 Both protocols use the same JSON for content blocks.
 """
@@ -30,11 +30,11 @@ class McpTool(msgspec.Struct, frozen=True):
     title: str
     """Its name for people."""
     description: str
-    """What it does, as the server describes it to models."""
+    """Its purpose, in the server's description for models."""
     input_schema: dict[str, Json]
     """The JSON Schema of its arguments, as model APIs expect it."""
     kind: v1.ToolKind = "other"
-    """`read` if the server says that the tool only reads."""
+    """`read` if the server declares that the tool only reads."""
 
     @property
     def qualified_name(self) -> str:
@@ -66,7 +66,7 @@ class McpPrompt(msgspec.Struct, frozen=True):
     title: str
     """Its name for people."""
     description: str
-    """What it is for, as the server describes it."""
+    """Its purpose, in the server's description."""
     arguments: dict[str, bool] = msgspec.field(default_factory=dict[str, bool])
     """Each argument's name, and whether it is required."""
 
@@ -103,9 +103,9 @@ class McpResult(Consent, msgspec.Struct, frozen=True):
     content: list[v1.ContentBlock | Unknown]
     """The result as content blocks, for models and people."""
     structured: Json = None
-    """The result as JSON, for programs; None if the server does not give it."""
+    """The result as JSON, for programs; None if the server returns none."""
     failed: bool = False
-    """Whether the tool reported a failure, or the user did not allow it; `content` says which."""
+    """Whether the tool reported a failure, or the user did not allow it; `content` has the reason."""
 
     def _agreed(self) -> bool:
         return not self.failed
@@ -120,9 +120,9 @@ class McpMessage(msgspec.Struct, frozen=True):
     """A message of a prompt that a server filled in."""
 
     role: v1.Role
-    """Who speaks: `user` or `assistant`."""
+    """The speaker: `user` or `assistant`."""
     content: v1.ContentBlock | Unknown
-    """What is said."""
+    """The content."""
 
 
 def result_of(result: mcp_types.CallToolResult) -> McpResult:

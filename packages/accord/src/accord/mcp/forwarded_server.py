@@ -3,7 +3,7 @@
     the agent ── its era of MCP ──▶ a server of the official package ──▶ a client of it ── mcp/message ──▶ the provider
 
 Both ends are the official package's, so the agent may speak any revision of MCP that it knows, and the provider any
-form of the wire. The server has what the provider declares, and nothing else.
+form of the wire. The server has exactly what the provider declares.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ForwardedServer(ToolServer):
             self._open(),
             elicitation_callback=relay.elicit,
             message_handler=relay.heard,
-            cache=None,  # the agent's own client decides what it keeps
+            cache=None,  # the agent's own client decides what to cache
         )
         async with client, relay.listening(client):
             yield relay.server(self.name, client)
@@ -68,16 +68,16 @@ class _Relay:
         from mcp.server.subscriptions import InMemorySubscriptionBus
 
         self._bus: SubscriptionBus = InMemorySubscriptionBus()
-        """What the server's subscriptions are told; agents of older revisions are told directly."""
+        """Notifies the server's subscriptions; agents of older revisions are notified directly."""
         self._running: list[ServerSession] = []
-        """The sessions of requests that have no answer yet: who may be asked something."""
+        """The sessions of requests that have no answer yet: their users may be asked questions."""
         self._connections: WeakSet[Connection] = WeakSet()
         """The connections of agents."""
 
     # From the agent to the provider
 
     def server(self, name: str, client: Client) -> Server[Any]:
-        """A server with what the provider declares."""
+        """Return a server with the features that the provider declares."""
         from mcp.server import Server
         from mcp.server.subscriptions import ListenHandler
 
@@ -130,10 +130,10 @@ class _Relay:
     def _may_ask(
         self, client: Client, verb: str, arguments: Callable[[Any], tuple[Any, ...]], *, tells_progress: bool = False
     ) -> Callable[..., Any]:
-        """A handler of a request whose provider may have to ask the user something first."""
+        """Return a handler of a request whose provider may have to ask the user something first."""
 
         async def handler(context: ServerRequestContext[Any], params: Any) -> Any:
-            # What reports progress does nothing if the agent did not ask for it.
+            # Reporting progress does nothing if the agent did not ask for it.
             more: dict[str, Any] = {"progress_callback": context.session.report_progress} if tells_progress else {}
             if not _asks_the_user_itself(context.session):
                 return await getattr(client, verb)(*arguments(params), **more)
@@ -165,7 +165,7 @@ class _Relay:
         """Ask the agent's client of MCP; a question that it cannot ask is declined."""
         import mcp_types
 
-        # A provider does not say for which call it asks; if several run, it is the oldest.
+        # A provider does not report for which call it asks; if several run, it is the oldest.
         session = self._running[0] if self._running else None
         declared = None if session is None else session.client_capabilities
         if session is None or not session.can_send_request or declared is None or declared.elicitation is None:
@@ -174,7 +174,7 @@ class _Relay:
         return await session.send_request(asked, mcp_types.ElicitResult)
 
     async def heard(self, message: IncomingMessage) -> None:
-        """Tell agents that a list has changed."""
+        """Notify agents that a list has changed."""
         import mcp_types
         from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
@@ -206,7 +206,9 @@ class _Relay:
 
 
 def _asks_the_user_itself(session: ServerSession) -> bool:
-    """Whether the agent's client of MCP takes a question as the answer, and asks again: newer revisions of MCP do."""
+    """Whether the agent's client of MCP accepts a question as the answer, and asks again, as newer revisions
+    of MCP do.
+    """
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
     declared = session.client_capabilities

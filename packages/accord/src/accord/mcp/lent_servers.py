@@ -42,7 +42,7 @@ ACTIVE = 64
 """Requests to one server that may be open at a time."""
 
 CONNECTIONS = 64
-"""MCP connections that an agent may have open at a time, all servers together."""
+"""MCP connections that an agent may have open at a time, to all servers together."""
 
 
 class _Served(msgspec.Struct):
@@ -53,14 +53,14 @@ class _Served(msgspec.Struct):
 
 
 class LentServers:
-    """What one agent may use of this program's MCP servers: those that were declared to it, by their ids."""
+    """The MCP servers of this program that one agent may use: those that were declared to it, by their ids."""
 
     def __init__(self, peer: Callable[[], Sends], tasks: Tasks) -> None:
         self._peer = peer
         self._tasks = tasks
         self._servers: dict[str, ToolServer] = {}
         self._by_request: dict[str, _Served] = {}
-        """The lines of servers that are spoken to by request, by the server's id."""
+        """The lines of servers in the form by request, by the server's id."""
         self._by_connection: dict[str, _Served] = {}
         self._numbers = itertools.count(1)
 
@@ -120,7 +120,7 @@ class LentServers:
         return {}
 
     async def notified(self, params: Json) -> None:
-        """Give a notification to the server that it is for."""
+        """Pass a notification to its server."""
         message = cast("Params", params)
         served = self._by_connection.get(text_of(message, "connectionId") or "")
         if served is not None:

@@ -1,4 +1,4 @@
-"""MCP over ACP: MCP servers of a client, spoken with over the connection between client and agent.
+"""MCP over ACP: MCP servers of a client, reached over the connection between client and agent.
 
     client: accord.tools(...)  ──▶ `LentServers`: one `McpLine` to the server for each server id or MCP connection
     agent:  session.mcp        ──▶ `LinesToClient`: one `McpLine` for each server of a session
@@ -15,7 +15,7 @@ A provider's line and an agent's line are the same; their `Form` differs. The ke
     by connection   {connectionId, method, params}           the proposal's page: both ways, after `mcp/connect`
 
 By request, an error of the MCP server is part of a successful answer. By connection it is the answer's error.
-Cancelling goes by the ids of ACP: a cancelled `mcp/message` cancels the MCP request, and the other way round.
+Cancelling uses the ids of ACP: a cancelled `mcp/message` cancels the MCP request, and the other way round.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MESSAGE, CONNECT, DISCONNECT = "mcp/message", "mcp/connect", "mcp/disconnect"
 
 LIMIT_REACHED, NO_SUCH_SERVER, SERVER_FAILED = -33000, -33001, -33002
-"""Codes of errors of the way to an MCP server, as opposed to the server's own errors."""
+"""Codes of errors on the way to an MCP server, as opposed to the server's own errors."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
@@ -80,7 +80,7 @@ class ByConnection:
         return _message({"connectionId": self.connection_id}, method, params)
 
     def notification(self, related: str | int | None, method: str, params: Params | None) -> Params:  # noqa: ARG002
-        """The params of the `mcp/message` that carries this notification; None if there is no place for it."""
+        """Return the params of the `mcp/message` with this notification; None if the form has no place for it."""
         return _message({"connectionId": self.connection_id}, method, params)
 
     def result(self, answer: Json) -> Params:
@@ -92,7 +92,7 @@ class ByConnection:
         return result
 
     def refusal(self, refused: MessageRefused) -> Params:
-        """The answer that carries this MCP error; raises RequestError where it is the answer's own error."""
+        """Return the answer with this MCP error; raises RequestError if it is the answer's own error."""
         raise RequestError(refused.code, refused.message, refused.data)
 
 
@@ -102,7 +102,7 @@ class ByRequest:
     def __init__(self, server_id: str, line: str = "") -> None:
         self.server_id = server_id
         self._prefix = line
-        """Begins the ids of requests, so that two lines to one server never use the same."""
+        """The prefix of the ids of requests, so that two lines to one server never use the same."""
 
     def request_id(self, inner: str | int) -> str:
         """The id on the wire of a request that the official package knows by `inner`."""
@@ -139,7 +139,9 @@ Form: TypeAlias = ByConnection | ByRequest
 
 
 def enveloped(params: Params | None, version: str) -> Params:
-    """These params of a request with the members of `_meta` that MCP requires; a version that is there stays."""
+    """Return these params of a request with the members of `_meta` that MCP requires; an existing version is not
+    changed.
+    """
     known: Params = dict(params or {})
     meta = known.get("_meta")
     if meta is not None and not isinstance(meta, dict):
@@ -150,14 +152,14 @@ def enveloped(params: Params | None, version: str) -> Params:
 
 
 def wants_connection(error: PeerError) -> bool:
-    """Whether this error says that the other side knows only the form by connection."""
+    """Whether this error means that the other side knows only the form by connection."""
     if error.code == METHOD_NOT_FOUND:
         return True
     return error.code == INVALID_PARAMS and "connectionId" in f"{error.message} {error.data}"
 
 
 def text_of(params: Params, *keys: str) -> str | None:
-    """The text under the first of these keys that holds one."""
+    """Return the text under the first of these keys that has one."""
     return next((value for key in keys if isinstance(value := params.get(key), str)), None)
 
 
@@ -206,9 +208,9 @@ class McpLine:
     def __init__(self, peer: Sends, form: Form) -> None:
         self.form = form
         self.read: MemoryObjectReceiveStream[SessionMessage | Exception]
-        """What the official package reads."""
+        """The stream that the official package reads."""
         self.write: MemoryObjectSendStream[SessionMessage]
-        """What the official package writes to."""
+        """The stream that the official package writes to."""
         self._peer = peer
         import anyio
 
@@ -217,11 +219,11 @@ class McpLine:
         self._tasks: dict[str | int, asyncio.Task[None]] = {}
         """Requests of the package to the other side, by the package's ids."""
         self._open: dict[str | int, asyncio.Future[Params]] = {}
-        """Requests of the other side to the package, by the ids that the package knows them by."""
+        """Requests of the other side to the package, by the package's ids for them."""
 
     @property
     def in_flight(self) -> int:
-        """How many requests of the other side are not answered yet."""
+        """Return how many requests of the other side are not answered yet."""
         return len(self._open)
 
     def has_open(self, request_id: str | int) -> bool:
@@ -229,7 +231,7 @@ class McpLine:
         return request_id in self._open
 
     def asked(self, request_id: str) -> str | int | None:
-        """The package's id of its open request that has this id on the wire; None if there is none."""
+        """Return the package's id of its open request that has this id on the wire; None if there is none."""
         form = self.form
         if isinstance(form, ByRequest):
             return next((inner for inner in self._tasks if form.request_id(inner) == request_id), None)
@@ -238,7 +240,7 @@ class McpLine:
     # From the package to the other side
 
     async def run(self) -> None:
-        """Carry what the package writes, until it closes its stream or this is cancelled; then close the line."""
+        """Send the package's messages until it closes its stream or this is cancelled; then close the line."""
         import anyio
 
         try:
@@ -258,7 +260,7 @@ class McpLine:
         for future in list(self._open.values()):
             if not future.done():
                 future.set_exception(MessageRefused(SERVER_FAILED, "the MCP server has ended"))
-                future.exception()  # whoever waited may be gone
+                future.exception()  # the waiting task may be gone
 
     async def _carry(self, message: SessionMessage) -> None:
         import mcp_types
@@ -311,7 +313,7 @@ class McpLine:
     # From the other side to the package
 
     async def call(self, request_id: str | int, method: str, params: Params | None) -> Params:
-        """Have the package handle a request; its result. Raises Refused. Cancelling this cancels the request."""
+        """Let the package handle a request; returns its result. Raises Refused. Cancelling this cancels the request."""
         import mcp_types
 
         future = self._open[request_id] = asyncio.get_running_loop().create_future()
@@ -326,7 +328,7 @@ class McpLine:
         return result
 
     async def tell(self, method: str, params: Params | None, *, to: str | int | None = None) -> None:
-        """Give the package a notification; `to` is its own request that it belongs to, if it belongs to one."""
+        """Pass a notification to the package; `to` is the package's own request that it belongs to, if any."""
         import mcp_types
 
         if to is not None and params is not None and _subscription(params) is not None:
@@ -340,7 +342,7 @@ class McpLine:
 
         params = {"requestId": request_id, "reason": "cancelled"}
         notification = mcp_types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
-        # A server that does not read, or has ended, cannot be told.
+        # A server that does not read, or has ended, cannot be notified.
         with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._into.send_nowait(SessionMessage(notification))
 
@@ -362,7 +364,7 @@ def _subscription(params: Params | None) -> str | int | None:
 
 
 class LinesToClient:
-    """The MCP connections of one agent's ACP connection; what the client sends is given to the right one."""
+    """The MCP connections of one agent's ACP connection; the client's messages are passed to the right one."""
 
     def __init__(self, peer: Sends) -> None:
         self._peer = peer
@@ -387,7 +389,7 @@ class LinesToClient:
             await self._hang_up(line)
 
     async def connect(self, line: McpLine, server: v1.McpServerAcp) -> ByConnection:
-        """Open a connection in the older form of the wire; raises what the client answers."""
+        """Open a connection in the older form of the wire; raises the client's error."""
         params: Json = {"serverId": server.server_id, "acpId": server.server_id}
         answer = await self._peer.request_raw(CONNECT, params)
         connection_id = text_of(cast("Params", answer), "connectionId") if isinstance(answer, dict) else None
@@ -403,7 +405,7 @@ class LinesToClient:
                 await self._peer.request_raw(DISCONNECT, {"connectionId": line.form.connection_id})
 
     def handlers(self) -> Handlers:
-        """The handlers of what the client's servers send."""
+        """Return the handlers for messages of the client's servers."""
         handlers = Handlers()
         handlers.on_request(MESSAGE)(self.asked)
         handlers.on_notification(MESSAGE)(self.notified)
@@ -422,7 +424,7 @@ class LinesToClient:
             return line.form.refusal(refused)
 
     async def notified(self, params: Json) -> None:
-        """Give an `mcp/message` notification to the line that it belongs to."""
+        """Pass an `mcp/message` notification to its line."""
         message = cast("Params", params)
         method, inner = inner_of(message)
         with contextlib.suppress(MessageRefused):
@@ -438,7 +440,7 @@ class LinesToClient:
 
 
 class _Trying(McpLine):
-    """A line that begins by request, and goes over to a connection when the client's answer asks for that."""
+    """A line that begins by request, and switches to a connection when the client's answer asks for that."""
 
     def __init__(self, peer: Sends, form: ByRequest, lines: LinesToClient, server: v1.McpServerAcp) -> None:
         super().__init__(peer, form)

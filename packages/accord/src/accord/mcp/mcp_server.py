@@ -1,11 +1,11 @@
-"""`McpServer`: one MCP server, what it offers, and requests to it, over one connection after the other.
+"""`McpServer`: one MCP server, its lists, and requests to it, over one connection after the other.
 
     request ──▶ SessionTask, a connection ──▶ the server
                  └─ the server is gone ──▶ the next request restarts it
 
-A server that dies is restarted by the next request, and its lists are read again. Requests that were under way are not
-repeated, because the server may have done part of them. If it fails again, the next restart waits a second, then two,
-and so on up to a minute. A server that could never be reached is not tried again.
+A server that dies is restarted by the next request, and its lists are read again. Open requests are not repeated,
+because the server may have done part of them. If it fails again, the next restart waits a second, then two, and so on
+up to a minute. A server that could never be reached is not tried again.
 
 The server's questions to the user are passed on to the client; both protocols use the same JSON for them.
 
@@ -70,7 +70,7 @@ class ServerQuestions:
         return mcp_types.ElicitResult(action="accept", content=content)
 
     async def completed(self, elicitation_id: str) -> None:
-        """Pass on that the user has finished what a page was opened for."""
+        """Notify the client that the user has finished on a page."""
         if elicitation_id in self._pages:
             self._pages.discard(elicitation_id)
             done = v1.CompleteElicitationNotification(v1.ElicitationId(elicitation_id))
@@ -80,7 +80,7 @@ class ServerQuestions:
 def question(
     surroundings: Surroundings, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
 ) -> v1.CreateElicitationRequest:
-    """The server's question as a request to the client; raises ProtocolError for one that must not be asked."""
+    """Return the server's question as a request to the client; raises ProtocolError for one that must not be asked."""
     common: dict[str, Any] = {
         "message": params.message,
         "session_id": surroundings.session_id,
@@ -110,7 +110,7 @@ Failed = Callable[[McpServerError], Awaitable[None]]
 
 
 class ToolProgress(Protocol):
-    """Is called with the progress of a tool call, its total if that is known, and a message if there is one."""
+    """Called with the progress of a tool call, its total if that is known, and a message if there is one."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
@@ -120,7 +120,7 @@ _OFFERED: dict[str, Callable[[str, Any], Any]] = {
     "resources": catalog.resource_of,
     "prompts": catalog.prompt_of,
 }
-"""What servers offer, and what makes one of ours of an item of a list."""
+"""The lists of servers, and the function that makes our type of an item of each."""
 
 
 class McpServer:
@@ -240,7 +240,7 @@ class McpServer:
         self._offers.pop(kind, None)
 
     async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
-        # A server does not say for which call it asks; if only one runs, it is that one.
+        # A server does not report for which call it asks; if only one runs, it is that one.
         of_call = self._calls[0] if len(self._calls) == 1 else None
         return await self._questions.ask(params, of_call)
 
@@ -256,7 +256,7 @@ class McpServer:
     # What it offers
 
     async def offered(self, kind: str) -> list[Any]:
-        """Its tools, resources or prompts; raises McpServerError if it cannot be used.
+        """Return its tools, resources or prompts; raises McpServerError if it cannot be used.
 
         The list is cached, and read again after the server has reported a change or was restarted.
         """
@@ -306,7 +306,7 @@ class McpServer:
         return catalog.contents_of(await self._ask(lambda client: client.read_resource(uri)))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[McpMessage]:
-        """Have a prompt filled in."""
+        """Let the server fill in a prompt."""
         return catalog.messages_of(await self._ask(lambda client: client.get_prompt(name, arguments)))
 
     async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
@@ -380,7 +380,7 @@ class McpServers:
     """The tools, resources and prompts of a session's MCP servers, and ways to use them.
 
     A server that cannot be reached is left out, and `on_failure` is called with its error once. A server that dies is
-    restarted when it is needed next.
+    restarted when it is next needed.
     """
 
     def __init__(
@@ -424,7 +424,7 @@ class McpServers:
         return await self._of_all("prompts")
 
     async def failures(self) -> list[McpServerError]:
-        """The errors of servers that cannot be reached; waits for those that are still connecting."""
+        """Return the errors of servers that cannot be reached; waits for those that are still connecting."""
         await self._of_all("tools")
         return [server.failure for server in self._servers if server.failure is not None]
 
@@ -451,7 +451,7 @@ class McpServers:
         timeout: float | None = None,  # noqa: ASYNC109
         on_progress: ToolProgress | None = None,
     ) -> McpResult:
-        """Call a tool; questions of its server to the user meanwhile belong to the tool call `tool_call_id`.
+        """Call a tool; its server's questions to the user meanwhile belong to the tool call `tool_call_id`.
 
         `timeout` is in seconds. `on_progress` is called with the progress, its total or None, and a message or None,
         each time the server reports it.
@@ -465,7 +465,7 @@ class McpServers:
         return await self._server(resource.server).read(resource.uri)
 
     async def prompt(self, prompt: McpPrompt, arguments: dict[str, str] | None = None) -> list[McpMessage]:
-        """Have a prompt filled in by its server."""
+        """Let its server fill in a prompt."""
         return await self._server(prompt.server).prompt(prompt.name, arguments or {})
 
     def _server(self, name: str) -> McpServer:

@@ -4,10 +4,10 @@ The package's contexts must be left by the task that entered them, because of th
 has an owner task: it enters the contexts, reports that, waits until it is asked to stop, and leaves them. The task is
 never cancelled; while it is still connecting, its scope is cancelled from outside.
 
-A server's process inherits our standard error, as the package does it: what it writes there is for the user. A pipe or
-a file gets it as it is. A terminal would obey an escape sequence in it, so there the server writes into a pipe, and a
-thread copies that through `printable`. A thread, because a terminal that takes nothing (Ctrl-S) must hold up that
-server alone, and not the event loop.
+A server's process inherits our standard error, as in the package: its output there is for the user. A pipe or a file
+gets it unchanged. A terminal would obey an escape sequence in it, so there the server writes into a pipe, and a thread
+copies that through `printable`. It is a thread, because a terminal that accepts nothing (Ctrl-S) must delay only that
+server, and not the event loop.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _sse(server: v1.McpServerSse) -> AbstractAsyncContextManager[TransportStream
 
 
 LAST_WORDS = 1.0
-"""Seconds for what the server wrote before it ended. A child of it may hold the pipe open for longer."""
+"""Seconds for the server's output before it ended. A child process may hold the pipe open for longer."""
 
 _CHUNK = 64 * 1024
 
@@ -119,7 +119,7 @@ _CHUNK = 64 * 1024
 @asynccontextmanager
 async def server_stderr() -> AsyncGenerator[TextIO]:
     """A file for the standard error of a server that ends before this does."""
-    # Not sys.stderr first: a program may have put something there that a process cannot write to.
+    # Not sys.stderr first: a program may have replaced it with something that a process cannot write to.
     ours = sys.__stderr__ or sys.stderr
     if not _is_terminal(ours):
         yield ours
@@ -152,7 +152,7 @@ def _copy(source: int, terminal: int) -> None:
 
 def _write(terminal: int, text: str) -> None:
     rest = text.encode("utf-8", "replace")
-    with suppress(OSError):  # the terminal is gone: the server may go on
+    with suppress(OSError):  # the terminal is gone: the server may continue
         while rest:
             try:
                 rest = rest[os.write(terminal, rest) :]
@@ -235,7 +235,7 @@ class SessionTask:
 
 
 def problem(error: BaseException) -> str:
-    """What went wrong, in one line; of a group of errors, the first."""
+    """Return what went wrong, in one line; of a group of errors, the first."""
     if isinstance(error, BaseExceptionGroup):
         return problem(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, McpServerError):

@@ -30,5 +30,5 @@ def main(link: socket.socket) -> int:
             while data:
                 data = data[os.write(1, data) :]
     except OSError:
-        pass  # whoever reads is gone, or the socket is
+        pass  # the reader is gone, or the socket is
     return 0

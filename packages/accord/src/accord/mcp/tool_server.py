@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 class ToolServer:
     """An MCP server in this program; `accord.tools` makes it.
 
-    It may be lent to several sessions and to several agents. Each connection of an agent starts a run of its own.
+    It may be lent to several sessions and to several agents. Each connection of an agent starts its own run.
     """
 
     def __init__(self, server: Server[Any], name: str, *, is_bridged: bool = True) -> None:
         self.name = name
         """The name by which agents know it."""
         self.is_bridged = is_bridged
-        """Whether an agent that takes no servers over ACP may reach it through a process that the agent starts."""
+        """Whether an agent that supports no servers over ACP may reach it through a process that the agent starts."""
         self._server = server
 
     def __repr__(self) -> str:
         return f"ToolServer({self.name!r})"
 
     def declared(self) -> v1.McpServerAcp:
-        """A description of it for an agent, with an id that no other description has."""
+        """Return a description of it for an agent, with an id that no other description has."""
         return v1.McpServerAcp(self.name, v1.McpServerAcpId(f"{self.name}:{uuid.uuid4().hex}"))
 
     @asynccontextmanager
@@ -46,7 +46,7 @@ class ToolServer:
         yield self._server
 
     def notifications(self, server: Server[Any]) -> NotificationOptions | None:  # noqa: ARG002
-        """What the server tells agents of its own accord, in older revisions of MCP."""
+        """Return the server's notifications that agents get without a subscription, in older revisions of MCP."""
         return None
 
     async def run(self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]) -> None:
@@ -58,7 +58,7 @@ class ToolServer:
 def tools(
     *offered: Server[Any] | MCPServer | Callable[..., Any], name: str | None = None, bridge: bool = True
 ) -> ToolServer:
-    """An MCP server of this program, to be lent to a session: functions as its tools, or a server that you made.
+    """Return an MCP server of this program, to be lent to a session: functions as its tools, or a server of your own.
 
         def search(query: str) -> list[str]:
             "Search the notes."
@@ -66,8 +66,8 @@ def tools(
         session = await remote.new_session(project, mcp_servers=[accord.tools(search, name="notes")])
 
     A function's name, docstring and annotations become the tool's name, description and schema. It may be `async`.
-    `name` is the name of the server, by default `tools`, or the name that your server has. An agent that takes no
-    servers over ACP starts a small program that leads here, unless `bridge` is False. Needs the extra `mcp`.
+    `name` is the name of the server, by default `tools`, or your server's name. An agent that supports no servers over
+    ACP starts a small program that connects here, unless `bridge` is False. Needs the extra `mcp`.
     """
     if name is not None:
         check_text("tools(name)", name)
@@ -92,7 +92,7 @@ def tools(
 
 @contextmanager
 def _root_logger_as_it_is() -> Generator[None]:
-    """Keep the package's `logging.basicConfig` from the root logger, which belongs to the program."""
+    """Prevent the package's `logging.basicConfig` from changing the root logger, which belongs to the program."""
     root, nothing = logging.getLogger(), logging.NullHandler()
     root.addHandler(nothing)  # basicConfig leaves a logger with handlers alone
     try:

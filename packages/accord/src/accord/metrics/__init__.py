@@ -5,7 +5,7 @@
         ...                                      # the server answers GET /metrics in the Prometheus text format
     metrics.export(meter)                        # and to OpenTelemetry
 
-A measured host looks at the messages of its connections, so a server without metrics does nothing for them.
+A measured host examines the messages of its connections, so a server without metrics pays nothing.
 """
 
 from accord.metrics.server_metrics import ServerMetrics

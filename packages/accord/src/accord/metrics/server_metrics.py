@@ -1,4 +1,4 @@
-"""`ServerMetrics`: what a server counts, and the names under which Prometheus and OpenTelemetry get it.
+"""`ServerMetrics`: a server's counters, and their names for Prometheus and OpenTelemetry.
 
 | Prometheus | OpenTelemetry | is |
 |---|---|---|
@@ -13,8 +13,8 @@
 | `accord_user_wait_seconds` | `acp.server.user_wait.duration` | how long questions to users were open, by `outcome` |
 | `accord_refused_requests_total` | `acp.server.refused` | HTTP requests that were refused, by `status` |
 
-`Counter`, `Gauge` and `Histogram` hold the numbers. Each may have a *mirror*, which gets each change as well: an
-instrument of OpenTelemetry. `MeasuredConversation` counts what the messages of one connection mean. Most messages are
+`Counter`, `Gauge` and `Histogram` hold the numbers. Each may have a *mirror*, which also gets each change: an
+instrument of OpenTelemetry. `MeasuredConversation` counts events in the messages of one connection. Most messages are
 updates, which are recognised by their first bytes and not parsed. In version 2 a turn ends with a `state_update`, so an
 update that has these letters is parsed.
 """
@@ -38,7 +38,7 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 Mirror: TypeAlias = Callable[[float, Mapping[str, str]], object]
 
 SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-"""The upper bounds of the parts of a histogram: a turn takes seconds to minutes."""
+"""The upper bounds of a histogram's buckets: a turn takes seconds to minutes."""
 
 
 class Instrument(ABC):
@@ -174,7 +174,7 @@ def merged(texts: Iterable[str]) -> str:
 
 
 OUTCOMES = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error", "closed"})
-"""The outcomes of turns that are named; an agent may say anything, and each label costs memory."""
+"""The outcomes of turns that get their own label; an agent may send anything, and each label costs memory."""
 OTHER = "other"
 
 PATH = "/metrics"
@@ -183,10 +183,10 @@ AnInstrument = TypeVar("AnInstrument", bound=Instrument)
 
 
 class ServerMetrics:
-    """The figures of one server: connections, sessions, turns, bytes, waits, refused requests.
+    """The metrics of one server: connections, sessions, turns, bytes, waits, refused requests.
 
-    `host` becomes a label of every figure, for a service of several hosts. `path` is where the server gives the figures
-    as text; whoever may use the server may read them.
+    `host` becomes a label of every metric, for a service of several hosts. `path` is where the server offers the
+    metrics as text, to anyone who may use the server.
     """
 
     def __init__(self, *, host: str = "", path: str = PATH) -> None:
@@ -229,7 +229,7 @@ class ServerMetrics:
         return made
 
     def note_request(self, status: int) -> None:
-        """Count an HTTP request, or an attempt at a WebSocket, if its status says that it was refused."""
+        """Count an HTTP request, or an attempt at a WebSocket, if its status shows that it was refused."""
         if status >= 400:
             self.refused.add(status=str(status))
 
@@ -245,7 +245,7 @@ class ServerMetrics:
         return text_of(self._all)
 
     def export(self, meter: Meter | None = None) -> None:
-        """Hand all changes from now on to OpenTelemetry, too (extra `otel`); by default to its global meter."""
+        """Pass all changes from now on to OpenTelemetry, too (extra `otel`); by default to its global meter."""
         if meter is None:
             meter = _global_meter()
         for instrument in self._all:
@@ -267,7 +267,7 @@ def _global_meter() -> Meter:
 
 UPDATE = b'"method":"session/update"'
 HEAD = 120
-"""First bytes of a message in which its method is looked for."""
+"""First bytes of a message that are searched for its method."""
 STATE = b"state_update"
 
 PROMPT = "session/prompt"
@@ -319,7 +319,7 @@ class MeasuredConversation:
             self._note_state(object_in(message.params), event.time)
 
     def close(self, now: float) -> None:
-        """The connection has ended, and everything that was open with it."""
+        """Note the end of the connection, and of everything that was open on it."""
         for session in list(self._turns):
             self._end_turn(session, "closed", now)
         for asked in self._asked.values():

@@ -1,1 +1,1 @@
-"""The folder that a session works in: a stranger's files are opened, listed and searched here, and git is asked."""
+"""The folder of a session: opens, lists and searches untrusted files, and asks git about them."""

@@ -1,4 +1,4 @@
-"""The roots of a session, the folders for its files and commands; and files opened inside a root, whatever links do.
+"""The roots of a session, the folders for its files and commands; opens files inside a root safely despite links.
 
 `Roots` compares names only. `Folder` opens files and makes sure that the file system agrees, whatever links there are
 and whatever changes meanwhile.
@@ -68,7 +68,7 @@ class Roots:
         return RootedPath(*self.split(Path(*_parts(os.fspath(path)))))
 
     def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
-        """The real path of the root of an absolute path, and the names below it; `..` is kept."""
+        """Split an absolute path into the real path of its root, and the names below it; `..` is kept."""
         parts = path.parts
         for length in self._lengths:
             if (root := self._by_parts.get(_folded(parts[:length]))) is not None:
@@ -104,7 +104,7 @@ def _normal(path: str) -> tuple[str, ...]:
 if sys.platform == "win32":
 
     def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
-        """Names of Windows have no case: clients and agents write drive letters in both."""
+        """Return names of Windows in one case: clients and agents write drive letters in both."""
         return tuple(map(os.path.normcase, parts))
 
 else:
@@ -155,7 +155,7 @@ HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 """Flags for every open: close on exec, and do not follow a link."""
 
 QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-"""Flags for every open: do not wait for a pipe's other end, take no terminal over, do not translate line ends."""
+"""Flags for every open: do not wait for a pipe's other end, acquire no terminal, do not translate line ends."""
 
 
 class Folder(ABC):
@@ -299,11 +299,11 @@ _FORBIDDEN = re.compile(r'[<>"/\\|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9\u00b9\u00b2\u00b3])[ ]*([.:].*)?", re.IGNORECASE)
 
 NAME_SURROGATE = 0x20000000
-"""The bit of a reparse tag that says that the file stands for another name, as links and junctions do."""
+"""The bit of a reparse tag that marks a file as standing for another name, as links and junctions do."""
 
 
 def why_refused(name: str) -> str | None:
-    """Why a file of Windows cannot safely have this name; None if it can."""
+    """Return why a file of Windows cannot safely have this name; None if it can."""
     if _DEVICE.fullmatch(name):
         return "names a device of Windows"
     if ":" in name:
@@ -316,19 +316,21 @@ def why_refused(name: str) -> str | None:
 
 
 def plain_path(path: str) -> str:
-    r"""A path without the prefix with which the kernel tells it: `\\?\C:\a` is `C:\a`, `\\?\UNC\s\d` is `\\s\d`."""
+    r"""Return a path without the kernel's prefix: `\\?\C:\a` is `C:\a`, `\\?\UNC\s\d` is `\\s\d`."""
     if path[:8].upper() == "\\\\?\\UNC\\":
         return "\\\\" + path[8:]
     return path[4:] if re.match(r"\\\\\?\\[A-Za-z]:\\", path) else path
 
 
 def is_link(attributes: int, tag: int) -> bool:
-    """Whether a reparse point stands for another name. Others, such as files that are kept in a cloud, do not."""
+    """Whether a reparse point stands for another name. Others, such as files stored in a cloud, do not."""
     return bool(attributes & 0x400) and (tag == 0 or bool(tag & NAME_SURROGATE))
 
 
 def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
-    """The folder that contains a place. With `make`, to write to it: missing folders are created, `.git` is refused."""
+    """Return the folder that contains a place. With `make`, for writing: missing folders are created, `.git` is
+    refused.
+    """
     path = place.path
     for name in place.names:
         if problem := why_refused(name):
@@ -414,7 +416,7 @@ if sys.platform == "win32":
 else:
 
     def _real_path(fd: int) -> str | None:
-        """The path of an open file; None if it cannot be determined."""
+        """Return the path of an open file; None if it cannot be determined."""
         try:
             return str(Path(f"/proc/self/fd/{fd}").readlink())
         except OSError:
@@ -445,7 +447,7 @@ class OpenFolder(Folder):
         return name, {"dir_fd": self.fd}
 
     def confirm(self) -> None:
-        """Nothing to check: the folder is held open by its descriptor."""
+        """Do nothing: the descriptor holds the folder open."""
 
     def rename(self, old: str, new: str) -> None:
         os.rename(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
@@ -453,7 +455,9 @@ class OpenFolder(Folder):
 
 @contextmanager
 def folder_of(place: RootedPath, roots: Roots, *, make: bool = False) -> Generator[Folder]:
-    """The folder that contains a place. With `make`, to write to it: missing folders are created, `.git` is refused."""
+    """Return the folder that contains a place. With `make`, for writing: missing folders are created, `.git` is
+    refused.
+    """
     if not place.names:
         raise RequestError.invalid_params("path names a folder, not a file", path=str(place.path))
     if not DESCRIPTORS:
@@ -465,7 +469,7 @@ def folder_of(place: RootedPath, roots: Roots, *, make: bool = False) -> Generat
 
 @contextmanager
 def opened(place: RootedPath, roots: Roots) -> Generator[tuple[Path, int | None]]:
-    """A folder inside the roots: its real path, and its descriptor where the platform has them.
+    """Open a folder inside the roots: its real path, and its descriptor if the platform has them.
 
     Raises OSError if it is not a folder.
     """

@@ -4,17 +4,17 @@ The problem: a folder's `.git/config` names programs, and git runs them: `core.f
 and `process` filters and `textconv` for a diff, hooks, `core.sshCommand` and remote helpers where objects are missing,
 and each submodule brings a configuration of its own. A list of settings to override is never complete.
 
-The rule: git never reads the folder's configuration. It gets a git directory of ours (`_view`), empty but for the
-commit that HEAD names and the patterns of `.git/info/exclude`, and reads objects, index and working tree where they
-are. Attributes then name filters and drivers that nothing defines, so none runs. Of the user's own settings only plain
-values are taken over, such as `core.autocrlf`.
+The rule: git never reads the folder's configuration. It gets a git directory of ours (`_view`), with only the commit
+that HEAD names and the patterns of `.git/info/exclude`, and reads objects, index and working tree in the folder.
+Attributes then name filters and drivers that nothing defines, so none runs. Of the user's own settings only plain
+values are used, such as `core.autocrlf`.
 
-A new worktree has to be entered into the repository itself. This one command reads its configuration, so hooks and
-other programs are switched off by name, and the files are checked out by the rule above.
+A new worktree must be registered in the repository itself. This one command reads its configuration, so hooks and other
+programs are switched off by name, and the files are checked out by the rule above.
 
 Nothing runs before the user trusts the folder. The repository is the nearest `.git` at or above the session's folder:
-found by name, without git; never through a link, never one that somebody else owns above the folder, and never a
-folder that merely looks like a bare repository.
+found by name, without git; never through a link, never one of another owner above the folder, and never a folder that
+merely looks like a bare repository.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ _WITHOUT_PROGRAMS = tuple(
     )
     for word in ("-c", setting)
 )
-"""Settings that replace those of a repository that name programs."""
+"""Settings that override those of a repository that name programs."""
 
 
 class Repository(NamedTuple):
-    """A repository as its files say, without git."""
+    """A repository as its files describe it, without git."""
 
     root: Path
     """The top folder of the working tree."""
@@ -83,7 +83,7 @@ class Repository(NamedTuple):
 
 
 class FolderNotTrusted(AccordError):
-    """Git was to be asked about a folder, and the user has not said that they trust it."""
+    """Git was asked about a folder that the user has not trusted."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -97,12 +97,14 @@ class FolderNotTrusted(AccordError):
 
 
 def top_folder(folder: Path) -> Path | None:
-    """The nearest folder, this one or one above, that has a `.git`; None if there is none, or somebody else's."""
+    """Return the nearest folder, this one or one above, with a `.git`; None if there is none, or it has
+    another owner.
+    """
     start = Path(os.path.realpath(folder))
     for place in (start, *start.parents):
         with suppress(OSError):
             found = (place / ".git").lstat()
-            # As git does, to keep a folder that everyone may write to from deciding for the folders below it.
+            # As git does, so that a world-writable folder does not decide for the folders below it.
             is_ours = place == start or os.name == "nt" or found.st_uid in (os.geteuid(), 0)
             return place if is_ours and (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)) else None
     return None
@@ -129,14 +131,16 @@ def _worktree(place: Path) -> Repository | None:
 
 
 def _line(folder: Path, name: str) -> str | None:
-    """The only line of a small file; None if there is no such file."""
+    """Return the only line of a small file; None if there is no such file."""
     with suppress(OSError, ValueError):
         return Project([folder]).read(folder / name, 4096).decode().rstrip("\n")
     return None
 
 
 class Git:
-    """Git, for one folder. Raises ValueError for a folder without a repository, FolderNotTrusted for a stranger's."""
+    """Git, for one folder. Raises ValueError for a folder without a repository, FolderNotTrusted for an
+    untrusted one.
+    """
 
     def __init__(self, folder: Path, trusts: Callable[[Repository], bool], *, within: float = WITHIN) -> None:
         repository = find_repository(folder)
@@ -167,13 +171,13 @@ class Git:
         return self._look("diff", *plain, *options, since, "--", ".")
 
     def count_changes(self) -> int:
-        """How many files of the working tree are changed or new since the last commit."""
+        """Count the files of the working tree that are changed or new since the last commit."""
         whole = Git(self.repository.root, lambda _: True, within=self._within)
         return whole.diff("--name-only", "-z").count("\0") + len(whole.new_files())
 
     @cached_property
     def head(self) -> str | None:
-        """The commit that HEAD names; None where there is none yet."""
+        """Return the commit that HEAD names; None if there is none yet."""
         line = _line(self.repository.git_dir, "HEAD")
         for _ in range(5):  # as many symbolic references as git follows
             if line is None or _COMMIT.fullmatch(line):
@@ -186,7 +190,7 @@ class Git:
 
     @property
     def branch(self) -> str | None:
-        """The branch that HEAD names; None if it names a commit."""
+        """Return the branch that HEAD names; None if it names a commit."""
         line = _line(self.repository.git_dir, "HEAD") or ""
         return line.removeprefix("ref: refs/heads/") if line.startswith("ref: refs/heads/") else None
 
@@ -259,7 +263,7 @@ class Git:
 
 
 def _config(*, is_long: bool) -> str:
-    """The configuration of a view: what `git init` would write on this platform."""
+    """Return the configuration of a view: the one that `git init` would write on this platform."""
     lines = ["[core]", f"repositoryformatversion = {int(is_long)}", "bare = false", "bigFileThreshold = 16m"]
     lines += ["fileMode = false", "symlinks = false", "ignoreCase = true"] if os.name == "nt" else []
     lines += ["[extensions]", "objectFormat = sha256"] if is_long else []
@@ -267,7 +271,7 @@ def _config(*, is_long: bool) -> str:
 
 
 def _run(arguments: Sequence[str], folder: Path, variables: dict[str, str], within: float, *, own: bool = False) -> str:
-    """What git prints; raises ValueError with its own words if it fails. `own` lets it read the user's settings."""
+    """Return git's output; raises ValueError with git's message if it fails. `own` lets it read the user's settings."""
     program = program_file("git")
     if program is None:
         raise ValueError("git cannot be run here: it is not installed")

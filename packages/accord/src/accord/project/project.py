@@ -1,15 +1,15 @@
-"""`Project`: opens and lists files of a folder whose contents come from strangers.
+"""`Project`: opens and lists files of a folder with untrusted contents.
 
-The problem: an archive, a shared disk or a clone can hold anything. A link leads to a key of the user, a pipe is never
-written to, a device never ends, a sparse file says 10 GB, folders lie thousands deep. A path that was checked is
-something else when it is opened.
+The problem: an archive, a shared disk or a clone can contain anything. A link leads to a key of the user, a pipe is
+never written to, a device never ends, a sparse file claims 10 GB, folders are nested thousands deep. A path that was
+checked may be something else when it is opened.
 
 The rule: every file is opened by `confined`, from descriptor to descriptor, so no link leads out of the folder. Its
-kind and its size are those of the open descriptor. The caller says how many bytes it wants, and no more are read. A
-listing does not follow links at all, and has an end: so many entries, so many levels.
+kind and its size are those of the open descriptor. The caller chooses the number of bytes, and no more are read. A
+listing does not follow links, and is limited in entries and levels.
 
-A path that the user wrote out, outside of the folder, is the user's own choice: `read_named` follows its links, and
-still refuses what is not an ordinary file.
+A path outside of the folder that the user wrote is the user's own choice: `read_named` follows its links, and still
+refuses anything but an ordinary file.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CHUNK = 256 * 1024
 """Bytes that are read at a time."""
 
 DEEPEST = 64
-"""Levels of folders that a listing goes down: each holds a descriptor."""
+"""Levels of folders that a listing enters: each holds a descriptor."""
 
 MOST_ENTRIES = 500_000
-"""Entries of folders that a listing looks at, in all."""
+"""Entries of folders that a listing examines, in all."""
 
 SKIPPED = frozenset((
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache",
 ))  # fmt: skip
-"""Folders that a listing leaves out: they hold what was downloaded, built or recorded."""
+"""Folders that a listing skips: they hold downloaded, built or recorded files."""
 
 
 class Project:
@@ -55,9 +55,9 @@ class Project:
 
     @contextmanager
     def open(self, path: str | os.PathLike[str]) -> Generator[int]:
-        """Open a file for reading; a descriptor.
+        """Open a file for reading; returns a descriptor.
 
-        Raises ValueError for what is outside of the folders or not a regular file, OSError for what cannot be opened.
+        Raises ValueError if it is outside of the folders or not a regular file, OSError if it cannot be opened.
         """
         with ExitStack() as held:
             try:
@@ -83,7 +83,7 @@ class Project:
             return _read(fd, path, most, cut=cut)
 
     def size(self, path: str | os.PathLike[str]) -> int | None:
-        """The size of a file; None for everything that `open` refuses, or that does not exist."""
+        """Return the size of a file; None if `open` refuses it, or it does not exist."""
         with suppress(OSError, ValueError), self.open(path) as fd:
             return os.fstat(fd).st_size
         return None
@@ -97,9 +97,10 @@ class Project:
         most: int = MOST_ENTRIES,
         stopped: Callable[[], bool] = bool,
     ) -> Iterator[str]:
-        """The files below a folder, as paths from it with `/`, in order; `links` names links, too, without following.
+        """Yield the files below a folder, as relative paths with `/`, in order; `links` includes links, without
+        following.
 
-        `skip` says which folders to leave out, by name. Once `stopped` returns true, the walk ends.
+        `skip` has the names of folders to leave out. Once `stopped` returns true, the walk ends.
         """
         with self.enter(folder) as (path, fd):
             listing = _Listing(skip, stopped, links=links, left=most)
@@ -114,7 +115,7 @@ class Project:
 
 
 def read_named(path: Path, most: int, *, cut: bool = False) -> bytes:
-    """Read a file that the user named, wherever it is: its links are followed, pipes and devices refused.
+    """Read a file that the user named, anywhere: its links are followed, pipes and devices refused.
 
     A file of more than `most` bytes is refused with ValueError, or cut.
     """
@@ -138,7 +139,7 @@ def _must_be_file(path: Path, found: os.stat_result) -> None:
 def _read(fd: int, path: str | os.PathLike[str], most: int, *, cut: bool) -> bytes:
     size = os.fstat(fd).st_size
     data = bytearray()
-    # One byte more than is allowed shows that the file is longer, whatever its size says.
+    # One byte more than is allowed shows that the file is longer, whatever its size claims.
     while (size <= most or cut) and len(data) <= most:
         if not (chunk := os.read(fd, min(CHUNK, most + 1 - len(data)))):
             break
@@ -152,7 +153,7 @@ _LISTED = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | HERE | QUICK
 
 
 class _Listing:
-    """One walk through folders, with what it may still look at."""
+    """One walk through folders, with its remaining limits."""
 
     def __init__(self, skip: Callable[[str], bool], stopped: Callable[[], bool], *, links: bool, left: int) -> None:
         self._skip = skip

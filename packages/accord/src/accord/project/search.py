@@ -1,11 +1,11 @@
-"""Finds files by name, and lines by a pattern, in a project: with ripgrep where it is installed.
+"""Finds files by name, and lines by a pattern, in a project: with ripgrep if it is installed.
 
-A model chooses the pattern, and a stranger wrote the files. Without ripgrep, `Project` lists and opens the files and
-RE2 matches; where RE2 is missing too, the pattern is plain text, and the answer says so. Whatever searches ends when
-its caller is cancelled.
+A model chooses the pattern, and the files are not trusted. Without ripgrep, `Project` lists and opens the files and RE2
+matches; if RE2 is missing too, the pattern is plain text, and the answer states that. A search ends when its caller is
+cancelled.
 
 **Patterns.** Python's `re` can take years to match a short pattern (`(a+)+$`), and nothing can stop it meanwhile. So
-`re` never sees the pattern of a peer or of a model: RE2 compiles it (`compiled`), which matches in linear time. The
+`re` never gets the pattern of a peer or of a model: RE2 compiles it (`compiled`), which matches in linear time. The
 extra `patterns` installs RE2.
 """
 
@@ -38,7 +38,9 @@ def has_engine() -> bool:
 
 @functools.lru_cache(maxsize=64)
 def compiled(pattern: str) -> Any:
-    """The pattern, compiled; None without RE2, for one that RE2 does not support, and for one that is too long."""
+    """Return the compiled pattern; None without RE2, for one that RE2 does not support, and for one that is
+    too long.
+    """
     engine = _engine()
     if engine is None or len(pattern) > LONGEST_PATTERN:
         return None
@@ -92,7 +94,7 @@ class Found(NamedTuple):
 
 
 async def find_files(project: Project, folder: str, names: str) -> Found:
-    """The files below a folder whose path or name has this form, such as `*.py`."""
+    """Return the files below a folder whose path or name matches this form, such as `*.py`."""
     if program := program_file("rg"):
         listed = (await _ripgrep([program, "--files", *_RIPGREP], project, folder)).split("\0")
         return Found([_shown(name) for name in listed if name and _fits(name, names)])
@@ -100,7 +102,7 @@ async def find_files(project: Project, folder: str, names: str) -> Found:
 
 
 async def find_lines(project: Project, folder: str, pattern: str, names: str) -> Found:
-    """The lines of files with such names that a regular expression matches, as `path:number:line`.
+    """Return the lines of files with such names that a regular expression matches, as `path:number:line`.
 
     Raises ValueError for a pattern that is not valid, or too long.
     """
@@ -149,7 +151,7 @@ def lines_of_files(
     may_match: Callable[[str], bool],
     halt: threading.Event,
 ) -> Iterator[str]:
-    """The lines that match, file by file until `halt` is set; `may_match` says of a whole text if it can have any."""
+    """Yield matching lines, file by file until `halt` is set; `may_match` decides whether a whole text can have any."""
     for name in _files(project, folder, names, halt):
         try:
             data = project.read(f"{folder}/{name}", LARGEST_FILE)
@@ -168,7 +170,7 @@ def _files(project: Project, folder: str, names: str, halt: threading.Event) -> 
 
 
 def _fits(name: str, names: str) -> bool:
-    # `fnmatch` makes an expression of it that never goes back over a `*`.
+    # `fnmatch` makes an expression of it that never backtracks over a `*`.
     return fnmatch.fnmatch(name, names) or fnmatch.fnmatch(name.rpartition("/")[2], names)
 
 
@@ -185,7 +187,7 @@ def _shown(line: str) -> str:
 
 
 async def _in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Run this in a thread, which is told to end if we are cancelled."""
+    """Run this in a thread, which is stopped if we are cancelled."""
     halt = threading.Event()
     try:
         return await asyncio.to_thread(work, halt)
@@ -194,7 +196,7 @@ async def _in_thread(work: Callable[[threading.Event], T]) -> T:
 
 
 async def _ripgrep(command: list[str], project: Project, folder: str) -> str:
-    """What ripgrep prints, up to a limit; it is ended then, and when the caller is cancelled."""
+    """Return ripgrep's output, up to a limit; ripgrep is ended then, and when the caller is cancelled."""
     with project.enter(folder) as (path, fd):
         held = f"/proc/self/fd/{fd}"
         running = await asyncio.create_subprocess_exec(

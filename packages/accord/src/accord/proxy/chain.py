@@ -6,19 +6,20 @@
     chain.run()                                         an agent over standard input and output
     accord.http.serve(chain)                            an agent behind a URL
 
-Each connection has components of its own. Objects of this program are reached in memory, commands as processes.
+Each connection has its own components. Objects of this program are reached in memory, commands as processes.
 
 **The conductor** is the life of a chain, from the first `initialize` to the end of its last component.
 
     waiting ── a valid initialize ──▶ running ── the client leaves, or a component ends ──▶ closing ──▶ ended
 
-**Start.** Components are started when the first valid `initialize` arrives, all at once. What is sent to one that is
-not open yet waits for it. A component that cannot be started answers `initialize` with an error that names it.
+**Start.** Components are started when the first valid `initialize` arrives, all at once. Messages to one that is not
+open yet wait for it. A component that cannot be started answers `initialize` with an error that names it.
 
 **End.** When a component ends, each request that waits for it is answered with its failure at once, and so is each
-later one. The other components get a grace to answer what the client asked; what is left then is answered with the same
-failure. When the client leaves, open requests get the same grace. Then all components are closed side by side: each by
-the steps of its transport, which for a process are: close its input, wait, SIGTERM, wait, SIGKILL.
+later one. The other components have a grace period to answer the client's requests; the remaining ones then are
+answered with the same failure. When the client disconnects, open requests have the same grace period. Then all
+components are closed at the same time, each by the steps of its transport, which for a process are: close its input,
+wait, SIGTERM, wait, SIGKILL.
 
 An agent that cannot use the MCP servers of other components gets a bridge to them (`AgentBridge`).
 
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
 
 
 class JsonCommand(msgspec.Struct, frozen=True):
-    """A command in JSON, as the conductor of the Rust SDK takes it."""
+    """A command in JSON, in the form of the Rust SDK's conductor."""
 
     command: str
     args: list[str] = []
@@ -86,7 +87,7 @@ class JsonCommand(msgspec.Struct, frozen=True):
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variables, given as an object or as a list of names and values."""
+        """Return the variables, given as an object or as a list of names and values."""
         env = self.env
         return dict(env) if isinstance(env, dict) else {str(it["name"]): str(it["value"]) for it in env}
 
@@ -124,14 +125,14 @@ def _from_json(written: str, on_stderr: Callable[[str], object] | None) -> Targe
 log = logging.getLogger("accord")
 
 ANSWERS_WITHIN = 2.0
-"""Seconds that components have to answer what the client asked, before they are closed."""
+"""Seconds that components have to answer the client's requests, before they are closed."""
 
 GRACE = 2.0
 """Seconds that each step of closing a component may take."""
 
 
 class Conductor:
-    """Serves one client, or one conductor before us, with a chain of components."""
+    """Serves one client, or a conductor as its client, with a chain of components."""
 
     def __init__(
         self,
@@ -144,7 +145,7 @@ class Conductor:
         bridge: bool = True,
     ) -> None:
         self.failure: ComponentFailure | None = None
-        """The component that ended first, and why; None while all live."""
+        """The component that ended first, and why; None while all run."""
         self._choose = targets if callable(targets) else None
         """Chooses the components from the first request."""
         self.targets: list[Target] = [] if callable(targets) else list(targets)
@@ -180,7 +181,7 @@ class Conductor:
     # Start
 
     def _from_the_client(self, request_id: RequestId | None, method: str, params: Any) -> bool:
-        """Take what the client sends before `initialize`, and check the version of each `initialize`."""
+        """Handle the client's messages before `initialize`, and check the version of each `initialize`."""
         if request_id is not None and method == INITIALIZE:
             self._initialize(request_id, params)
             return True
@@ -214,7 +215,7 @@ class Conductor:
             self._board.pass_request(self._client.plain, request_id, INITIALIZE, params)
 
     def _bridged(self, request_id: RequestId | None, method: str, params: Any) -> bool:
-        """Whether the bridge to the agent has taken a message of the client, which has no proxy before the agent."""
+        """Whether the bridge to the agent has taken a message of the client, if there is no proxy before the agent."""
         no_proxy = len(self._links) == 1
         return no_proxy and self._bridge is not None and self._bridge.take(request_id, method, params)
 
@@ -289,7 +290,7 @@ class Conductor:
         self._over.set()
 
     async def _settle(self) -> None:
-        """Let the components that live answer what the client asked."""
+        """Let the running components answer the client's requests."""
         self._client.on_settled = self._settled.set
         self._client.settled()
         await first_of(self._settled.wait(), seconds=ANSWERS_WITHIN)
@@ -310,7 +311,7 @@ class Conductor:
 
 
 def _words(end: End) -> str:
-    """What happened, where the end does not say it: the words of the agent's errors are not right for a proxy."""
+    """Describe what happened, if the end does not show it: the texts of the agent's errors do not suit a proxy."""
     return end.detail or _ENDED.get(end.reason, "")
 
 
@@ -322,7 +323,7 @@ _ENDED = {
 
 
 class Unopened(Transport):
-    """A transport that could not even be made; opening it says why."""
+    """A transport that could not even be made; opening it raises the reason."""
 
     name = "unopened"
 
@@ -367,11 +368,11 @@ def chain(
 
     The last component is the agent; those before it are proxies, the first next to the client. Each is an `Agent` or a
     `Proxy` of this program, a command (a list, or a string that is split like a shell would), a URL, or a chain. With
-    `as_proxy`, all are proxies, and the chain is one component of another. `trace` is shown each message between two
-    components. An agent of this machine that takes no MCP servers over ACP reaches those of the client and of proxies
-    over a bridge, unless `bridge` is False (extra `mcp`).
+    `as_proxy`, all are proxies, and the chain is one component of another. `trace` gets each message between two
+    components. An agent of this machine that supports no MCP servers over ACP reaches those of the client and of
+    proxies over a bridge, unless `bridge` is False (extra `mcp`).
 
-    A function in the place of the components chooses them for each connection: it takes the client's first request, a
+    A function instead of the components chooses them for each connection: it takes the client's first request, a
     `v1.InitializeRequest` whichever version the client speaks, and returns a list. It may raise `RequestError` to
     refuse the client.
 
@@ -418,7 +419,7 @@ class Chain(MemoryTarget):
 
     @property
     def _conducted(self) -> Sequence[Target] | Choose:
-        """New targets of the components, or what chooses them."""
+        """Return new targets of the components, or the function that chooses them."""
         return self._new_targets() if self._chooser is None else self._choose
 
     def __repr__(self) -> str:
@@ -431,7 +432,7 @@ class Chain(MemoryTarget):
 
     @property
     def program(self) -> str:
-        """What all components are, as one text: a remembered answer holds for this chain only."""
+        """The identity of all components, as one text: a remembered answer applies to this chain only."""
         return self._program
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:  # noqa: ARG002
@@ -441,7 +442,7 @@ class Chain(MemoryTarget):
     def run(self, *, uvloop: bool | None = None) -> None:
         """Serve the client that started this program, over standard input and output.
 
-        `uvloop` is used if it is installed; True insists on it, False refuses it.
+        `uvloop` is used if it is installed; True requires it, False forbids it.
         """
         explain_at_a_terminal(self.name)
         run_until_the_end(self._run(), self.name, uvloop=uvloop)

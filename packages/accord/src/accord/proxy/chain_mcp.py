@@ -1,14 +1,13 @@
-"""MCP servers in a chain: those that a proxy lends, and the bridge to an agent that takes none over ACP.
+"""MCP servers in a chain: those that a proxy lends, and the bridge to an agent that supports none over ACP.
 
 **What a proxy lends** (`ProxyLending`):
 
     client ── session/new ──▶ the servers' declarations are added ──▶ handlers of the proxy ──▶ agent
     agent  ── mcp/message, for one of these servers ──▶ is answered here; all others pass on towards the client
 
-The agent reaches the servers over ACP if the rest of the chain takes that, else over a bridge of the proxy's own.
+The agent reaches the servers over ACP if the rest of the chain supports that, else over the proxy's own bridge.
 
-**The bridge** (`AgentBridge`) stands between the last proxy and the agent, in the conductor, and looks at three things
-only:
+**The bridge** (`AgentBridge`) is between the last proxy and the agent, in the conductor, and handles only three things:
 
 | passes | becomes |
 |---|---|
@@ -16,8 +15,8 @@ only:
 | a request that opens a session | its `acp` servers are described as processes or URLs that lead here (`mcp/bridge`) |
 | `mcp/message` from a provider | is taken: the agent never sees it |
 
-What the agent then asks of a server is forwarded to its provider (`mcp/forwarded_server`). Nothing that the agent sends
-passes through here, so updates cost nothing more. An agent that takes `acp` servers itself is left alone.
+The agent's requests to a server are then forwarded to its provider (`mcp/forwarded_server`). The agent's own messages
+do not pass through here, so updates cost nothing more. An agent that supports `acp` servers itself needs no bridge.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ OVER_ACP = frozenset((CONNECT, DISCONNECT, MESSAGE))
 
 
 class ProxyServers:
-    """What the author of a proxy lends: functions, which are the tools of one server, and whole servers."""
+    """The servers that a proxy's author lends: functions, which are the tools of one server, and whole servers."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -78,7 +77,7 @@ class ProxyServers:
         self._made = None
 
     def servers(self) -> list[ToolServer]:
-        """All servers; the one of the functions has the proxy's name."""
+        """Return all servers; the one of the functions has the proxy's name."""
         if self._made is None:
             own = [tools(*self._functions, name=self._name)] if self._functions else []
             self._made = [*own, *self._servers]
@@ -86,7 +85,7 @@ class ProxyServers:
 
 
 def as_tool_server(call: str, server: Any) -> ToolServer:
-    """The server that an author gave to this call."""
+    """Return the server that an author passed to this call."""
     if isinstance(server, ToolServer):
         return server
     try:
@@ -116,7 +115,7 @@ class ProxyLending:
         self._bridges.close()
 
     def learn(self, result: Any) -> None:
-        """Keep what the rest of the chain declared in its answer to `initialize`."""
+        """Store the declarations in the answer to `initialize` of the rest of the chain."""
         fields = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
         self._declared = fields.get("agentCapabilities", fields.get("capabilities"))
 
@@ -140,7 +139,9 @@ class ProxyLending:
         return Raw(codec.encode({**fields, "mcpServers": [*listed, *ours]}))
 
     def with_server(self, request: RequestT, server: ToolServer, version: int) -> RequestT:
-        """A request that opens a session, with a server of this session only; it is there until the connection ends."""
+        """Return a request that opens a session, with a server of this session only; it exists until the connection
+        ends.
+        """
         fields = cast("dict[str, Any]", codec.loads(codec.encode(request)))
         listed = cast("list[Any]", fields.get("mcpServers") or [])
         _check_name(server, listed)
@@ -154,7 +155,7 @@ class ProxyLending:
         return self._described[server.name]
 
     def _described_now(self, server: ToolServer, version: int) -> Any:
-        """A new description of a server, with an id or a place of its own."""
+        """Return a new description of a server, with its own id or address."""
         way = way_of(self._declared, version=version, is_here=server.is_bridged)
         if way is None:
             raise RequestError.invalid_params(
@@ -169,7 +170,7 @@ class ProxyLending:
     # What the agent sends
 
     def take(self, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
-        """Answer a message of the agent's to one of the servers; False lets others pass."""
+        """Answer a message of the agent's to one of the servers; returns False to pass others on."""
         if method not in OVER_ACP:
             return False
         value = None if params is None else codec.loads(params)
@@ -205,7 +206,7 @@ class AgentBridge:
     def __init__(self, board: Switchboard, nearer: Port, tasks: Tasks) -> None:
         self._board = board
         self._nearer = nearer
-        """Where messages for the agent come from: the last proxy, or the client."""
+        """The source of messages for the agent: the last proxy, or the client."""
         self._tasks = tasks
         self._version = 1
         self._way: Way | None = None
@@ -217,11 +218,11 @@ class AgentBridge:
         """The descriptions that the agent got, by the ids of servers."""
 
     def close(self) -> None:
-        """End what goes over the bridges."""
+        """End the connections over the bridges."""
         self._bridges.close()
 
     def take(self, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
-        """Look at a message on its way to the agent; False lets it pass as it came."""
+        """Handle a message on its way to the agent; returns False to pass it unchanged."""
         if method == INITIALIZE and request_id is not None:
             passed = self._board.pass_request(self._nearer, request_id, method, params)
             if passed is not None:
@@ -255,7 +256,7 @@ class AgentBridge:
     # A session
 
     def _opened(self, request_id: RequestId, method: str, params: Raw) -> bool:
-        """Describe the servers in another way; refuse them if there is none."""
+        """Describe the servers in the other form; refuse them if there is none."""
         if self._way == "acp" or not self._answered or b'"acp"' not in bytes(params):
             return False
         given = codec.loads(params)
@@ -272,7 +273,7 @@ class AgentBridge:
         return True
 
     def _reachable(self, server: Any) -> Any:
-        """This description as the agent can use it; None if it cannot."""
+        """Return this description in a form that the agent can use; None if there is none."""
         if not isinstance(server, dict):
             return server
         fields = cast("dict[str, Any]", server)

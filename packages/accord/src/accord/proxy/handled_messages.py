@@ -7,9 +7,10 @@
 A request is in the table of its link (`unanswered`) like any other, so it can be cancelled. While it has not been sent
 on, later messages of its lane wait.
 
-**What a handler changed.** A handler holds a typed value, which has no room for members that this version of Accord
-does not know. So the value is compared before and after, and only the difference is applied: everything else is sent as
-it came."""
+**A handler's changes.** A handler gets a typed value, which has no room for members that this version of Accord does
+not know. So the value is compared before and after, and only the difference is applied: everything else is sent
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ PROMPT, CANCEL = "session/prompt", "session/cancel"
 
 
 def with_changes(raw: bytes, before: Any, after: Any) -> bytes:
-    """The JSON of `after`, in which all that equals `before` is as it was in `raw`.
+    """Return the JSON of `after`; its parts that equal `before` are as in `raw`.
 
     >>> from accord.schema.v1 import TextContent
     >>> with_changes(b'{"type":"text","text":"a","new":1}', TextContent("a"), TextContent("b"))
@@ -57,7 +58,7 @@ def with_changes(raw: bytes, before: Any, after: Any) -> bytes:
 
 
 def merged(raw: Json, before: Json, after: Json) -> Json:
-    """`raw`, changed in the way in which `after` differs from `before`."""
+    """Return `raw`, with the differences between `before` and `after` applied."""
     if before == after:
         return raw
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
@@ -77,7 +78,7 @@ def _merged_objects(raw: dict[str, Json], before: dict[str, Json], after: dict[s
 
 
 def _merged_lists(raw: list[Json], before: list[Json], after: list[Json]) -> list[Json]:
-    """Items that were there are as they came, wherever they are now; items of one place are merged."""
+    """Merge lists: existing items are unchanged, even at another index; items of the same index are merged."""
     if len(raw) != len(before):
         return after
     if len(before) == len(after):
@@ -118,7 +119,7 @@ class HandledNotification(_HandledMessage):
         return self.entry is not None and self.entry.immediate
 
     def run(self) -> Awaitable[None] | None:
-        """Call the steps; returns what has to be awaited if one of them suspends."""
+        """Call the steps; returns an awaitable if one of them suspends."""
         if self.entry is None:
             self._send_on(None)
             return None
@@ -163,7 +164,8 @@ class HandledNotification(_HandledMessage):
         self._send_on(self.message if message is None else message)
 
     def _failed(self, error: BaseException) -> None:
-        # What a handler could not look at does not pass: it may be there to keep something from the other side.
+        # A message that a handler could not read does not pass: the handler may be there to keep something from the
+        # other side.
         log.error("the handler of %s failed; the message was dropped", self.method, exc_info=error_of_author(error))
         pass_on(error)
 
@@ -195,7 +197,7 @@ class HandledRequest(_HandledMessage):
         """The lane's message, while later ones wait for this request."""
         return None if self._passed.done() else self._lane
 
-    # Beginning
+    # Opening sessions
 
     def begin(self) -> Awaitable[None] | None:
         """Call the steps; returns what later messages of the lane wait for, if the request has not been sent on."""
@@ -241,7 +243,7 @@ class HandledRequest(_HandledMessage):
     # Cancelling
 
     def cancel(self) -> None:
-        """The side that asked no longer wants the answer: what was sent on is cancelled, else the handler."""
+        """Cancel the forwarded request, else the handler: the side that asked no longer wants the answer."""
         self.cancelled = True
         if self._task is None:
             return
@@ -252,7 +254,7 @@ class HandledRequest(_HandledMessage):
             self._task.cancel()
 
     def cancelled_by(self, session: str | None, params: Raw | None) -> None:
-        """`session/cancel` has passed before this prompt: it has to be sent once more, after it."""
+        """Note that `session/cancel` has passed before this prompt: it must be sent once more, after it."""
         if self.method == PROMPT and self.session == session and params is not None:
             self._cancel_again = bytes(params)
 
@@ -281,13 +283,13 @@ class HandledRequest(_HandledMessage):
             passed.cancel()
 
     def _changed(self, message: Any) -> tuple[str, bytes | None]:
-        """The method and the params of the request as the handler wants it."""
+        """Return the method and the params of the request with the handler's changes."""
         if message is None or message is self._message:
             return self.method, self.params
         return message.__method__, with_changes(self.params or b"{}", self._message, message)
 
     def _has_passed(self) -> None:
-        """Later messages of the lane may go on."""
+        """Let later messages of the lane continue."""
         if self._passed.done():
             return
         self._passed.set_result(None)
@@ -309,7 +311,7 @@ class HandledRequest(_HandledMessage):
             self._answer(wire_messages.encode_response(self.id, self._encoded(value)))
 
     def _encoded(self, value: Any) -> bytes:
-        """A result as JSON. What the handler did not change in the answer that it got is as it came."""
+        """Return a result as JSON. Parts of the answer that the handler did not change are as they arrived."""
         for result, raw in reversed(self._results):
             if value is result or (type(value) is type(result) and isinstance(value, msgspec.Struct)):
                 return with_changes(raw, result, value)

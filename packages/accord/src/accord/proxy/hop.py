@@ -1,10 +1,10 @@
-"""`Hop`: what a handler of a proxy holds beside its message; and which handlers see which messages, and in what order.
+"""`Hop`: a handler's view of a message's passage; and which handlers get which messages, and in what order.
 
-A step that returns a message passes it to the next one, and the last one's is sent on. Any other value ends the way:
+A step that returns a message passes it to the next one, and the last one's is sent on. Any other value ends the chain:
 for a notification, None drops it; for a request, the value is the answer.
 
 Each filter (prompts, updates, permissions) is a step that takes a whole message, and calls the author's function with
-the part that it is about.
+the relevant part.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def other(side: Side) -> Side:
 
 
 class ProxyConnection:
-    """A proxy on one connection, as its handlers use it: both neighbours, the states of sessions, what was lent."""
+    """A proxy on one connection, as its handlers use it: both neighbours, the states of sessions, its lent servers."""
 
     def __init__(
         self, name: str, servers: list[ToolServer], new_state: Callable[[], Any], transport: Transport
     ) -> None:
         self.version = 1
-        """The version of the protocol: the one that was asked for, then the one that was answered."""
+        """The version of the protocol: first the requested one, then the one in the answer."""
         self.board = Switchboard()
         self.link = Link(self.board, transport, name, is_component=False, has_successor=True)
         self.tasks = Tasks(asyncio.get_running_loop())
@@ -85,7 +85,7 @@ class ProxyConnection:
         )
 
     async def ask(self, side: Side, request: Request[Any]) -> tuple[Any, bytes]:
-        """Send a request of our own to this side; its result, and that as JSON."""
+        """Send a request of our own to this side; returns its result, and that as JSON."""
         session = getattr(request, "session_id", None)
         sent = self.post(side, request.__method__, codec.encode(request), session)
         return await self.result_of(sent, row_for(type(request), side).result)
@@ -113,11 +113,11 @@ class ProxyConnection:
             raise ProtocolError(f"{sent.method}: the answer's result is invalid: {error}") from error
 
     def _port_from_the_other(self, side: Side) -> Port:
-        """The port by which messages for this side come in."""
+        """Return the port by which messages for this side arrive."""
         return self.link.wrapped if side == "client" else self.link.plain
 
     def state_of(self, session: str | None) -> Any:
-        """The state of a session, made when it is first asked for."""
+        """Return the state of a session, made on first use."""
         if session not in self._states:
             self._states[session] = self._new_state()
         return self._states[session]
@@ -143,7 +143,7 @@ class ProxyConnection:
 
 
 class Neighbour:
-    """The client or the agent, as a proxy speaks to it on its own."""
+    """The client or the agent, for a proxy's own messages."""
 
     def __init__(self, live: ProxyConnection, side: Side) -> None:
         self._live = live
@@ -163,7 +163,7 @@ class Neighbour:
 
 
 class Hop(Generic[StateT]):
-    """A message on its way through a proxy, and what its handler can do."""
+    """A message on its way through a proxy, with the actions of its handler."""
 
     def __init__(
         self, live: ProxyConnection, side: Side, session_id: str | None, forward: Callable[[Any], Any]
@@ -186,11 +186,11 @@ class Hop(Generic[StateT]):
 
     @property
     def appends_to_system_prompt(self) -> bool:
-        """Whether the agent takes additions to its system prompt, in requests that open a session."""
+        """Whether the agent accepts additions to its system prompt, in requests that open a session."""
         return self._live.appends_to_system_prompt
 
     def is_first(self, what: object) -> bool:
-        """Whether this is asked for the first time, for this message's session on this connection."""
+        """Whether this is the first call for this message's session on this connection."""
         return self._live.is_first(self.session_id, what)
 
     @property
@@ -205,23 +205,23 @@ class Hop(Generic[StateT]):
     @overload
     async def forward(self) -> Any: ...
     async def forward(self, message: Any = None) -> Any:
-        """Send the message on, changed or as it came; for a request, wait for its result.
+        """Send the message on, changed or not; for a request, wait for its result.
 
         A handler of a request returns the result, changed or not. Raises PeerError when the answer is an error: a
-        handler that does not catch it passes the error on as it came.
+        handler that does not catch it passes the error on unchanged.
         """
         return await self._forward(message)
 
     def with_server(self, request: RequestT, server: ToolServer | Server[Any] | MCPServer) -> RequestT:
-        """The request that opens a session, with this MCP server for that session only.
+        """Return the request that opens a session, with this MCP server for that session only.
 
             @proxy.from_client(v1.NewSessionRequest)
             def lend_notes(request, hop):
                 return hop.with_server(request, accord.tools(notes_of(request.cwd)))
 
-        It takes what `proxy.add_server` takes, and the agent reaches the server in the same ways. The server is there
-        until the connection ends. Raises RequestError if the request lists a server of this name already. Needs the
-        extra `mcp`.
+        It accepts the arguments of `proxy.add_server`, and the agent reaches the server in the same ways. The server
+        exists until the connection ends. Raises RequestError if the request lists a server of this name already. Needs
+        the extra `mcp`.
         """
         if not isinstance(request, OPENING_REQUESTS):
             raise wrong_type("hop.with_server()", "a request that opens a session, such as NewSessionRequest", request)
@@ -237,10 +237,10 @@ class Hop(Generic[StateT]):
 
 
 Step: TypeAlias = Callable[[Any, Hop[Any]], Any]
-"""Takes a message and its hop. Returns a message, which goes on; an answer; or None."""
+"""Takes a message and its hop. Returns a message to pass on; an answer; or None."""
 
 ANY = 0
-"""The version of messages that are of no version: an author's own classes."""
+"""The version of messages that have none: an author's own classes."""
 
 
 class MessageHandlers:
@@ -291,14 +291,14 @@ class ProxyHandlers:
         return not self._entries
 
     def entry(self, side: Side, message: type[Request[Any] | Notification]) -> MessageHandlers:
-        """The entry of a message from this side, made if there is none."""
+        """Return the entry of a message from this side, made if there is none."""
         for version in versions_of(message):
             key = (side, message.__method__, issubclass(message, Request), version)
             made = self._entries.setdefault(key, MessageHandlers(message))
         return made  # pyright: ignore[reportPossiblyUnboundVariable]  # a message has at least one version
 
     def find(self, side: Side, method: str, *, is_request: bool, version: int) -> MessageHandlers | None:
-        """The entry for a message that has arrived; None if no function sees it."""
+        """Return the entry for a message that has arrived; None if no function sees it."""
         entries = self._entries
         found = entries.get((side, method, is_request, version)) or entries.get((side, method, is_request, ANY))
         if found is None and (side, method, is_request, 3 - version) in entries:
@@ -317,7 +317,7 @@ class ProxyHandlers:
 
 
 def versions_of(message: type[Request[Any] | Notification]) -> tuple[int, ...]:
-    """The versions that a message class belongs to; some belong to both, and an author's own class to any."""
+    """Return the versions that a message class belongs to; some belong to both, and an author's own class to any."""
     if message.__module__.startswith("accord.schema.v2"):
         return (2,)
     if not message.__module__.startswith("accord.schema.v1"):
@@ -328,7 +328,7 @@ def versions_of(message: type[Request[Any] | Notification]) -> tuple[int, ...]:
 
 
 def run_steps(entry: MessageHandlers, message: Any, hop: Hop[Any]) -> Any:
-    """Call the steps of an entry; returns what the last one returned, or an awaitable of it."""
+    """Call the steps of an entry; returns the result of the last one, or an awaitable of it."""
     steps = entry.steps
     value: Any = message
     for at, step in enumerate(steps):
@@ -357,7 +357,7 @@ def is_message(value: Any) -> bool:
 
 
 def prompt_filter(call: Step) -> Step:
-    """A step that lets the function change the blocks of a prompt."""
+    """Return a step with which the function changes the blocks of a prompt."""
 
     def finish(request: Any, blocks: Any) -> Any:
         if blocks is None or blocks is request.prompt:
@@ -372,7 +372,7 @@ def prompt_filter(call: Step) -> Step:
 
 
 def update_filter(call: Step, place: str) -> Step:
-    """A step that lets the function change or drop an update; an error names the function's place."""
+    """Return a step with which the function changes or drops an update; errors name the function's place."""
 
     def finish(notification: Any, update: Any) -> Any:
         old = notification.update
@@ -405,7 +405,7 @@ def _is_update(value: Any) -> bool:
 
 
 def permission_filter(call: Step) -> Step:
-    """A step that lets the function answer a permission request."""
+    """Return a step with which the function answers a permission request."""
 
     def finish(request: Any, choice: Any) -> Any:
         return request if choice is None else _answer(request, choice)
@@ -421,11 +421,11 @@ def _answer(request: Any, choice: Any) -> Any:
     response: Any = version.RequestPermissionResponse
     if option is not None:
         return response.selected(option)
-    return request if choice else response.cancelled()  # what cannot be allowed once is the user's to decide
+    return request if choice else response.cancelled()  # the user decides about requests that cannot be allowed once
 
 
 def _option(request: Any, choice: Any) -> Any:
-    """The option that a policy has chosen; None if the agent offers nothing of the kind."""
+    """Return the option that a policy has chosen; None if the agent offers none of the kind."""
     if not isinstance(choice, bool):
         wanted = getattr(choice, "option_id", choice)
         found = [option for option in request.options if option.option_id == wanted]
@@ -511,7 +511,7 @@ class Instructions:
         return notification
 
     def _without(self, block: Any) -> Any:
-        """A block of the user's message without the instructions; None if nothing else is in it."""
+        """Return a block of the user's message without the instructions; None if nothing else is in it."""
         text = getattr(block, "text", None)
         if not isinstance(text, str) or not text.startswith(self._block):
             return block

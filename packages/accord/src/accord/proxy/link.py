@@ -1,48 +1,48 @@
 """`Link`: the connection to one component of a chain, and `Port`: one of the two ways to speak over it.
 
 A link to an agent or a client has one port, *plain*. A link between a conductor and a proxy has a second one,
-*wrapped*, for what is in envelopes. Ports are joined in pairs: what comes in by a port goes out by its mate. So the
-chain
+*wrapped*, for messages in envelopes. Ports are joined in pairs: messages that arrive by a port leave by its mate. So
+the chain
 
     client ── proxy ── agent
 
 is two pairs: (client, plain) with (proxy, plain), and (proxy, wrapped) with (agent, plain). See `switchboard`.
 
-**Flow control.** A link whose output is above the high-water mark of its transport is full. While it is, what sends to
-it may not be read, by the rule below. So a slow client slows the agent through all proxies, and the memory stays
-bounded by the mark of each link.
+**Flow control.** A link whose output is above the high-water mark of its transport is full. While it is, links that
+send to it may not be read, by the rule below. So a slow client slows the agent through all proxies, and memory is
+limited by the mark of each link.
 
-**When reading has to pause.** A link to a proxy carries both directions. Not to read it stops both. So if each link
-were paused whenever a link that it writes to is full, two proxies could stop each other for ever:
+**When reading has to pause.** A link to a proxy carries both directions. Pausing it stops both. So if each link were
+paused whenever a link that it writes to is full, two proxies could stop each other for ever:
 
     proxy 1 is not read, because proxy 2 is full        proxy 2 is not read, because proxy 1 is full
     proxy 2 does not read, because it is not read       proxy 1 does not read, because it is not read
 
 **The rule.** Waiting bytes are counted by direction, and the direction towards the client goes first:
 
-1. A link is not read while much of what it sent *towards the client* waits in a full link.
-2. A link is not read while much of what it sent *towards the agent* waits in a full link, unless much waits for this
-   link that goes towards the client. It can only take that if its own output is read.
+1. A link is not read while much of its output *towards the client* waits in a full link.
+2. A link is not read while much of its output *towards the agent* waits in a full link, unless much waits for this link
+   that goes towards the client. It can accept that only if its own output is read.
 
 **Why it works.** By the first rule a component waits for the one before it, and the last of those is the client. So
-those waits are no circle. By the second rule a wait in the other direction gives way to them. The price is memory: what
-goes towards the agent may wait past the mark while the client is slow, up to `MOST_AHEAD`. Past that the link is not
-read, whatever waits for it: a client that asks and reads no answers would fill the memory otherwise. Two honest peers
-do not stop each other by this, as in `engine.flow_control`: each goes on reading while its own output waits.
+those waits form no cycle. By the second rule a wait in the other direction yields to them. The price is memory:
+messages towards the agent may wait past the mark while the client is slow, up to `MOST_AHEAD`. Past that the link is
+not read, whatever waits for it: a client that asks and reads no answers would fill the memory otherwise. Two honest
+peers do not stop each other by this, as in `engine.flow_control`: each keeps reading while its own output waits.
 
 Envelopes, and the version in `initialize`: what a conductor reads of messages. PURE.
 
-A proxy has one link, and two neighbours. What it exchanges with its predecessor (towards the client) is plain. What it
-exchanges with its successor (towards the agent) is the params of `proxy/successor`:
+A proxy has one link, and two neighbours. Messages with its predecessor (towards the client) are plain. Messages with
+its successor (towards the agent) are the params of `proxy/successor`:
 
     {"jsonrpc":"2.0","id":7,"method":"proxy/successor","params":{"method":"session/prompt","params":{...}}}
 
-The id belongs to the envelope, so the answer has no envelope. `$/cancel_request` is always plain: an id means
-something on its own link only.
+The id belongs to the envelope, so the answer has no envelope. `$/cancel_request` is always plain: an id is valid on its
+own link only.
 
-**The version.** The conductor speaks for the chain, so it offers no more than it knows: the highest version at or below
-the one that the client asks for. Each component may choose a lower one in its answer, which nothing changes. After
-`initialize` the conductor passes on bytes of any version.
+**The version.** The conductor answers for the chain, so it offers no more than it knows: the highest version at or
+below the one that the client requests. Each component may choose a lower one in its answer, which nothing changes.
+After `initialize` the conductor passes on bytes of any version.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ INITIALIZE = "initialize"
 
 
 class Spelling(NamedTuple):
-    """The names of the two methods of proxies: today's, or those of the Rust SDK before version 5."""
+    """The names of the two methods of proxies: the present ones, or those of the Rust SDK before version 5."""
 
     initialize: str
     successor: str
@@ -83,7 +83,7 @@ PROXY_METHODS = frozenset((*HANDSHAKES, *ENVELOPES))
 
 
 class Envelope(msgspec.Struct, gc=False):
-    """What an envelope holds. Its `_meta` is for one hop, and is not passed on."""
+    """The content of an envelope. Its `_meta` is for one hop, and is not passed on."""
 
     method: str
     params: RawOrNone = None
@@ -94,7 +94,7 @@ class BadEnvelope(ValueError):
 
 
 def open_envelope(params: Raw | None) -> Envelope:
-    """The message in an envelope, its params as they came; raises BadEnvelope."""
+    """Return the message in an envelope, with its params unchanged; raises BadEnvelope."""
     if params is None:
         raise BadEnvelope("proxy/successor needs params with the member 'method'")
     try:
@@ -157,7 +157,7 @@ class BadVersion(ValueError):
 
 
 def offered_params(params: Raw | None) -> bytes | Raw:
-    """The params of `initialize` for the chain: as they came, unless the client asks for a version that is not known.
+    """Return the params of `initialize` for the chain: unchanged, unless the client requests an unknown version.
 
     >>> bytes(offered_params(Raw(b'{"protocolVersion":7,"more":1}')))
     b'{"protocolVersion":2,"more":1}'
@@ -174,7 +174,7 @@ def offered_params(params: Raw | None) -> bytes | Raw:
 
 
 def version_in(value: Raw | bytes | None) -> int | None:
-    """The version that the params or the result of `initialize` name; None if they name none."""
+    """Return the version that the params or the result of `initialize` name; None if they name none."""
     try:
         version = _members(value).get("protocolVersion")
     except BadVersion:
@@ -194,20 +194,20 @@ STDERR = 4_000
 
 
 class ComponentFailure(msgspec.Struct, frozen=True):
-    """Which component ended, and why."""
+    """The component that ended, and why."""
 
     component: str
     """Its place and its name: `proxy 1 (house-rules)`."""
     reason: str
     """One of the words of `ConnectionClosed.reason`."""
     text: str
-    """For people, on one line."""
+    """A description on one line, for people."""
     exit_code: int | None = None
     stderr: str = ""
 
     @classmethod
     def of(cls, component: str, error: ConnectionClosed) -> ComponentFailure:
-        """The failure of a component whose link ended like this."""
+        """Return the failure of a component whose link ended like this."""
         text = str(error).replace("the agent's process", "its process").replace("the agent closed", "it closed")
         return cls(component, error.reason, " ".join(text.split()), error.exit_code, error.stderr)
 
@@ -228,14 +228,14 @@ MUCH = HIGH_WATER // 4
 """Bytes of one direction that are much, in a link that is full."""
 
 MOST_AHEAD = 16 * 1024 * 1024
-"""Bytes towards the agent that may wait for a component while what sent them does not take its answers."""
+"""Bytes towards the agent that may wait for a component while their sender does not read its answers."""
 
 MOST_WAITING = 256 * 1024 * 1024
 """Bytes that may wait for one component; one that does not read them counts as stuck."""
 
 
 class QueuedBytes(NamedTuple):
-    """Bytes of output: what goes to the client, what goes to the agent, and answers of our own."""
+    """Bytes of output: those to the client, those to the agent, and answers of our own."""
 
     inwards: int = 0
     outwards: int = 0
@@ -253,11 +253,11 @@ class OutputBacklog:
 
     def __init__(self) -> None:
         self.sum = QueuedBytes()
-        """What waits, in sum."""
+        """The waiting bytes, in sum."""
         self._parts: deque[QueuedBytes] = deque()
 
     def sent(self, part: QueuedBytes, unsent: int) -> None:
-        """This was given to the transport, in which `unsent` bytes wait now."""
+        """Note that this was passed to the transport, in which `unsent` bytes wait now."""
         self._parts.append(part)
         self._add(part, 1)
         self.written(unsent)
@@ -281,14 +281,14 @@ CANCEL_REQUEST = "$/cancel_request"
 
 
 class Board(Protocol):
-    """What a link tells about: the switchboard."""
+    """The owner of links, which they notify: the switchboard."""
 
     def receive(self, link: Link, frames: Sequence[bytes | Oversized]) -> None:
         """Take the frames that have arrived on this link."""
         ...
 
     def put(self, link: Link, frame: bytes, direction: Direction | None = None) -> None:
-        """Send this frame over a link. It is going that way; None for a message of our own."""
+        """Put this frame in a link's output. `direction` is its way; None for a message of our own."""
         ...
 
     def balance(self) -> None:
@@ -310,12 +310,12 @@ class AwaitedRequest(Protocol):
         ...
 
     def failed(self, failure: ComponentFailure) -> None:
-        """No answer comes: the component has ended."""
+        """Note that no answer comes: the component has ended."""
         ...
 
 
 class UnansweredRequest(Protocol):
-    """A request that came in over a link, until it is answered."""
+    """A request that arrived over a link, until it is answered."""
 
     def cancel(self) -> None:
         """The side that sent the request no longer wants the answer."""
@@ -323,11 +323,11 @@ class UnansweredRequest(Protocol):
 
 
 Interception = Callable[[RequestId | None, str, Any], bool]
-"""Takes a message that came in by a port: id, method, params. False lets it pass; a notification has no id."""
+"""Handles a message that arrived by a port: id, method, params. Returns False to pass it; a notification has no id."""
 
 
 class Port:
-    """One way to speak over a link: plain, or in envelopes."""
+    """One of the two channels of a link: plain, or in envelopes."""
 
     __slots__ = ("direction", "intercept", "link", "mate", "wrapped")
 
@@ -335,19 +335,19 @@ class Port:
         self.link = link
         self.wrapped = wrapped
         self.direction: Direction = direction
-        """Where a message that comes in by this port is going: `out` to the agent, `in` to the client."""
+        """Where a message that arrives by this port is going: `out` to the agent, `in` to the client."""
         self.mate: Port | None = None
-        """Where it goes out; None if nothing may come in by this port."""
+        """Where it leaves; None if nothing may arrive by this port."""
         self.intercept: Interception | None = None
 
     def notification_frame(self, method: str, params: bytes | Raw | None) -> bytes:
-        """The frame of a notification that goes out by this port."""
+        """Return the frame of a notification that leaves by this port."""
         if self.wrapped:
             return enveloped_notification(self.link.spelling, method, params)
         return wire_messages.encode_notification(method, params)
 
     def request_frame(self, request_id: int, method: str, params: bytes | Raw | None) -> bytes:
-        """The frame of a request that goes out by this port."""
+        """Return the frame of a request that leaves by this port."""
         if self.wrapped:
             return enveloped_request(self.link.spelling, request_id, method, params)
         if method == INITIALIZE and self.link.is_proxy:
@@ -380,35 +380,35 @@ class Link:
         self.is_component = is_component
         """Whether it is a component, and not the side that we serve."""
         self.has_successor = has_successor
-        """Whether the side that we serve treats us as a proxy, and gives us a successor."""
+        """Whether our client treats us as a proxy, and gives us a successor."""
         self.plain = Port(self, IN if is_component else OUT)
         self.wrapped = Port(self, OUT if is_component else IN, wrapped=True)
         self.spelling: Spelling = TODAY
         self.awaited: dict[RequestId, AwaitedRequest] = {}
-        """The requests that went out over this link and have no answer yet."""
+        """The requests that were sent over this link and have no answer yet."""
         self.unanswered: dict[Hashable, UnansweredRequest] = {}
-        """The requests that came in over this link and have no answer yet."""
+        """The requests that arrived over this link and have no answer yet."""
         self.waiting: list[bytes] = []
         """Frames for the next write."""
         self.inwards = self.outwards = self.own = 0
         """Their bytes, by direction."""
         self.backlog = OutputBacklog()
-        """What the transport has not written."""
+        """The bytes that the transport has not written."""
         self.failure: ComponentFailure | None = None
         """Why requests over this link fail; None while it is open."""
         self.is_full = False
         self.printed = ""
         """The first line that the component printed instead of a message."""
         self.on_settled: Callable[[], None] | None = None
-        """Called when the last request that came in is answered."""
+        """Called when the last request that arrived is answered."""
         self.is_busy: Callable[[], bool] | None = None
-        """Whether this side has enough to do with what it has read."""
+        """Whether this side is busy enough with what it has read."""
         self._board = board
         self._is_open = False
         self._is_held = False
 
     async def open(self) -> None:
-        """Open the connection, and send what has waited for that; raises ConnectionClosed."""
+        """Open the connection, and send the waiting frames; raises ConnectionClosed."""
         await self.transport.start(self)
         self._is_open = True
         if self._is_held:
@@ -444,7 +444,7 @@ class Link:
 
     @property
     def stuck(self) -> QueuedBytes:
-        """What waits in this link, if it is full; nothing if it is not."""
+        """Return the bytes that wait in this link, if it is full; nothing otherwise."""
         if not self.is_full or self.failure is not None:
             return QueuedBytes()
         if not self._is_open:
@@ -453,7 +453,7 @@ class Link:
         return self.backlog.sum
 
     def fail(self, failure: ComponentFailure) -> None:
-        """Give up this link: every request over it is answered with this failure, now and later."""
+        """Fail this link: every request over it is answered with this failure, now and later."""
         self.failure = failure
         for awaited in list(self.awaited.values()):
             awaited.failed(failure)
@@ -466,7 +466,7 @@ class Link:
         self.waiting.clear()
 
     def claim(self, key: Hashable) -> bool:
-        """A request that came in is being answered; False if it was before."""
+        """Note that a request is being answered; returns False if it was before."""
         if self.unanswered.pop(key, None) is None:
             return False
         self.settled()
@@ -490,7 +490,7 @@ class Link:
                 return True
         if self.is_busy is not None and self.is_busy():
             return True
-        return self.stuck.own > MUCH  # it sends what must be refused, and does not read the refusals
+        return self.stuck.own > MUCH  # it sends requests that must be refused, and does not read the refusals
 
     def hold(self, *, must_wait: bool) -> None:
         """Stop reading this link, or read it again."""
@@ -502,19 +502,19 @@ class Link:
     # What the transport calls
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
-        """Frames have arrived; the transport calls this."""
+        """Handle frames; the transport calls this."""
         self._board.receive(self, frames)
 
     def paused(self) -> None:
-        """The output is full; the transport calls this."""
+        """Note that the output is full; the transport calls this."""
         self.is_full = True
         self._board.balance()
 
     def resumed(self) -> None:
-        """The output has room again; the transport calls this."""
+        """Note that the output has room again; the transport calls this."""
         self.is_full = False
         self._board.balance()
 
     def ended(self, end: End) -> None:
-        """The link is gone; the transport calls this once."""
+        """Note that the link has ended; the transport calls this once."""
         self._board.ended(self, end)

@@ -1,4 +1,4 @@
-"""What plain functions of a proxy hold: the hop and its neighbours, without `async`.
+"""The objects for plain functions of a proxy: the hop and its neighbours, without `async`.
 
     @proxy.permissions
     def decide(request, hop: accord.sync.Hop):

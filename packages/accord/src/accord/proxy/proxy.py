@@ -1,11 +1,11 @@
-"""`Proxy`: what the author of a proxy writes; `LiveProxy`: a proxy on one connection.
+"""`Proxy`: for authors of proxies; `LiveProxy`: a proxy on one connection.
 
     arrives ──▶ no handler ───────────────▶ passes as bytes        (`switchboard`)
            └──▶ a handler ──▶ `HandledRequest` ──▶ sent on, changed or as it came; or answered; or dropped
 
 Order: each session has a lane for each direction (`engine/lanes`). While a handler of a lane has not sent its message
-on, later messages of the lane wait, and answers as well. `session/cancel` never waits, because it has to end what does:
-it passes at once, and once more after a prompt that had not been sent on yet.
+on, later messages of the lane wait, and answers as well. `session/cancel` never waits, because it must end the waiting
+handler: it passes at once, and once more after a prompt that had not been sent on yet.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ GivenT = TypeVar("GivenT")
 With: TypeAlias = (
     "Callable[[PartT, Hop[HopStateT]], Awaitable[GivenT]] | Callable[[PartT, plain_hop.Hop[HopStateT]], GivenT]"
 )
-"""A function of the author's that takes a part of a message and its hop."""
+"""An author's function that takes a part of a message and its hop."""
 Alone: TypeAlias = Callable[[PartT], GivenT | Awaitable[GivenT]]
 """The same, without the hop."""
 Blocks: TypeAlias = "list[Any] | tuple[Any, ...] | None"
@@ -87,17 +87,15 @@ class Proxy(Generic[StateT]):
 
         proxy = accord.Proxy("house-rules", version="1.0")
 
-
         @proxy.prompts
         def add_rules(prompt, hop):
             return [hop.text("Answer in one sentence."), *prompt]
 
-
         proxy.run()
 
-    Messages without a function pass as the bytes that came. `state` is the class of `hop.state`, one object for each
-    session, which is made without arguments: a dictionary by default. `extensions` are those that the proxy has itself:
-    the client is told of one whose messages are handled by `from_client`, and the agent of one for `from_agent`.
+    Messages without a function pass unchanged. `state` is the class of `hop.state`, one object for each session, which
+    is made without arguments: a dictionary by default. `extensions` are the proxy's own: those whose messages
+    `from_client` handles are declared to the client, and those for `from_agent` to the agent.
     """
 
     def __init__(
@@ -126,7 +124,7 @@ class Proxy(Generic[StateT]):
         return self._info
 
     def _declare(self, given: Iterable[type[Extension[Any]] | str] | Extensions) -> None:
-        """Tell each neighbour of the extensions whose messages from it are handled here."""
+        """Declare to each neighbour the extensions whose messages from it are handled here."""
         from accord.schema.extension import chosen_extensions, declarations, merged_meta
 
         chosen = chosen_extensions("Proxy(extensions=...)", given)
@@ -160,13 +158,13 @@ class Proxy(Generic[StateT]):
 
         The function may be an `async def`, or a `def`, which gets an `accord.sync.Hop`: see docs/plain-functions.md. It
         returns the message, changed or not, which is sent on. For a request it may return an answer instead, such as
-        the one that `await hop.forward(request)` gives. For a notification, None drops it. The message is of version 1
+        the result of `await hop.forward(request)`. For a notification, None drops it. The message is of version 1
         (`v1.PromptRequest`) or 2, and the function is called on connections of that version.
         """
         return self._registrar("client", message)
 
     def from_agent(self, message: type[MessageT]) -> Callable[[With[MessageT, StateT, Any]], Callable[..., Any]]:
-        """Handle this message on its way to the client; as `from_client` in all else."""
+        """Handle this message on its way to the client; otherwise like `from_client`."""
         return self._registrar("agent", message)
 
     def _registrar(self, side: Side, message: type[MessageT]) -> Callable[[Any], Any]:
@@ -191,9 +189,9 @@ class Proxy(Generic[StateT]):
     @overload
     def prompts(self, function: Alone[list[Any], Blocks]) -> Alone[list[Any], Blocks]: ...
     def prompts(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Change what the user sends: the function takes the prompt's content blocks, and its `Hop`.
+        """Change the user's prompts: the function takes the prompt's content blocks, and its `Hop`.
 
-        It returns the new blocks, or None to leave them. `hop.text(...)` makes a block of text.
+        It returns the new blocks, or None for no change. `hop.text(...)` makes a block of text.
         """
         step = prompt_filter(_author_step("@proxy.prompts", function, is_request=True))
         self._filter("client", (v1.PromptRequest, v2.PromptRequest), step, suspends=True)
@@ -204,7 +202,7 @@ class Proxy(Generic[StateT]):
     @overload
     def updates(self, function: Alone[Any, Any]) -> Alone[Any, Any]: ...
     def updates(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Change what the agent tells: the function takes an update of a session, and its `Hop`.
+        """Change the agent's updates: the function takes an update of a session, and its `Hop`.
 
         It returns the update, changed or not; None drops it.
         """
@@ -229,10 +227,10 @@ class Proxy(Generic[StateT]):
         return function
 
     def instructions(self, text: str) -> None:
-        """Give the agent this text with the first prompt of each session; the user does not see it.
+        """Send the agent this text with the first prompt of each session; the user does not see it.
 
-        An agent that takes additions to its system prompt gets it there. To another it is sent before the first prompt,
-        in a marked block, and left out where the agent tells the prompt again.
+        An agent that accepts additions to its system prompt gets it there. To others it is sent before the first
+        prompt, in a marked block, which is removed when the agent replays the prompt.
         """
         check_text("proxy.instructions()", text)
         Instructions(text).register(self._handlers)
@@ -254,9 +252,9 @@ class Proxy(Generic[StateT]):
         return function
 
     def add_server(self, server: ToolServer | Server[Any] | MCPServer) -> None:
-        """Lend this MCP server to the agent, in every session: `accord.tools(...)`, or a server that you made.
+        """Lend this MCP server to the agent, in every session: `accord.tools(...)`, or a server of your own.
 
-        An agent that takes no MCP servers over ACP reaches it over a bridge. Needs the extra `mcp`.
+        An agent that supports no MCP servers over ACP reaches it over a bridge. Needs the extra `mcp`.
         """
         self._handlers.lent.add_server(server)
 
@@ -268,7 +266,7 @@ class Proxy(Generic[StateT]):
 
     @property
     def program(self) -> str:
-        """The proxy's name and the file of the program: a client remembers answers for a chain by it."""
+        """The proxy's name and the file of the program: a client remembers answers for a chain under it."""
         return f"{self.info.name} {Path(sys.argv[0]).resolve()}"
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:  # noqa: ARG002
@@ -279,8 +277,8 @@ class Proxy(Generic[StateT]):
         """Serve the conductor that started this program, over standard input and output.
 
         With `agent`, one program is both: the proxy for a conductor, and the agent for a client that starts it.
-        `uvloop` is used if it is installed; True insists on it, False refuses it. What the program prints meanwhile
-        goes to standard error.
+        `uvloop` is used if it is installed; True requires it, False forbids it. What the program prints meanwhile goes
+        to standard error.
         """
         if agent is not None:
             explain_at_a_terminal(self.info.name)
@@ -303,7 +301,7 @@ class Proxy(Generic[StateT]):
             raise Unwritable(f"cannot write to standard output: {error.strerror or error}")
 
     async def _serve_as_either(self, agent: Agent[Any], transport: FirstFrame) -> None:
-        """Serve as what the first message asks for: a conductor initializes a proxy, a client an agent."""
+        """Serve in the role that the first message asks for: a conductor initializes a proxy, a client an agent."""
         frame = await transport.first()
         first = None if frame is None else parse(frame)
         if isinstance(first, RequestFrame) and first.method in HANDSHAKES:
@@ -316,7 +314,7 @@ log = logging.getLogger("accord")
 
 CANCEL = "session/cancel"
 ENDS = ("session/close", "session/delete")
-"""The requests that end a session, and the state that a proxy has of it."""
+"""The requests that end a session, and with it the proxy's state of it."""
 GRACE = 2.0
 """Seconds that handlers have at the end of the connection."""
 STUCK_AFTER = 60.0
@@ -331,7 +329,7 @@ class LiveProxy(ProxyConnection):
         self.handlers = handlers
         self.lanes = Lanes(stuck_after=STUCK_AFTER, on_size=self._queued)
         self._looks_at_messages = bool(servers) or not handlers.is_empty
-        """Whether anything has to be looked at; a handler may lend a server to one session."""
+        """Whether messages must be examined; a handler may lend a server to one session."""
         self._was_busy = False
         self.board.links.append(self.link)
         self.board.on_end = self._link_ended
@@ -430,7 +428,7 @@ class LiveProxy(ProxyConnection):
     def _enter(
         self, lane: str, method: str, run: Callable[[], Any], size: int, begun: Awaitable[Any] | None = None
     ) -> None:
-        """Let this wait for the messages before it in its lane; it may have begun, if there were none."""
+        """Let this wait for the messages before it in its lane; without any, it may have begun."""
         self.lanes.enter(lane).notify(cast("Route", _Turn(method, run)), None, size, begun)
 
     def _answer_arrived(
@@ -463,7 +461,7 @@ class LiveProxy(ProxyConnection):
 
 
 def appends_to_system_prompt(result: Any) -> bool:
-    """Whether the agent that answered `initialize` with this takes additions to its system prompt."""
+    """Whether the agent that answered `initialize` with this accepts additions to its system prompt."""
     for path in SYSTEM_PROMPT:
         value = result
         for name in (*path, "systemPrompt"):
@@ -478,7 +476,7 @@ SYSTEM_PROMPT = (("agentCapabilities", "sessionCapabilities"), ("capabilities", 
 
 
 class _Turn:
-    """A message in its lane, in the form that a lane takes."""
+    """A message in its lane, in the form that lanes need."""
 
     __slots__ = ("method", "run")
 
@@ -495,7 +493,7 @@ class _Session(msgspec.Struct, gc=False):
 
 
 def session_of(params: Raw | bytes | None) -> str | None:
-    """The session that params name; None if they name none."""
+    """Return the session that params name; None if they name none."""
     if params is None:
         return None
     try:
@@ -505,7 +503,9 @@ def session_of(params: Raw | bytes | None) -> str | None:
 
 
 def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -> Step:
-    """An author's function as a step, also if it is plain, or takes no hop. `what` names its decorator in errors."""
+    """Return an author's function as a step, even if it is plain, or takes no hop. `what` names its decorator in
+    errors.
+    """
     check_callable(what, function)
     check_annotations(what, function)
     with_hop: Step = function if takes_two(function) else lambda part, _: function(part)

@@ -29,7 +29,7 @@ _PROXY = re.compile(r"proxy (\d+) \(")
 
 
 class JsonsFile:
-    """An observer of a chain that writes a `.jsons` file; `problem` says why it has ended before the chain."""
+    """An observer of a chain that writes a `.jsons` file; `problem` is the reason if it has ended before the chain."""
 
     SUFFIX = ".jsons"
 
@@ -68,7 +68,7 @@ class JsonsFile:
     def _said(
         self, message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None
     ) -> tuple[str, dict[str, Any]] | None:
-        """The kind of line for a message, and the members that are its own."""
+        """Return the kind of line for a message, and its own members."""
         if isinstance(message, RequestFrame):
             about = _about(message.method, message.params)
             if about["protocol"] == "mcp":
@@ -84,7 +84,7 @@ class JsonsFile:
 
 
 def _about(method: str, given: Any) -> dict[str, Any]:
-    """What a line says of a request or a notification; of a message to an MCP server, what is in it."""
+    """Describe a request or a notification; for a message to an MCP server, its content."""
     params = _plain(given)
     fields = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
     if method == MESSAGE and isinstance(fields.get("method"), str):
@@ -95,7 +95,7 @@ def _about(method: str, given: Any) -> dict[str, Any]:
 
 
 def _outcome(answer: ResponseFrame, *, is_mcp: bool) -> dict[str, Any]:
-    """What a line says of an answer. An error of an MCP server may come in an answer that succeeds."""
+    """Describe an answer. An error of an MCP server may come in an answer that succeeds."""
     if answer.error is not None:
         domain = {"error_domain": "acp"} if is_mcp else {}
         return {"is_error": True, **domain, "payload": _plain(answer.error)}
@@ -114,7 +114,7 @@ def _plain(value: Any) -> Any:
 
 
 def _names(event: TraceEvent) -> tuple[str, str]:
-    """The names of both components. What is on either side of a chain that is a proxy itself has the same link."""
+    """Return the names of both components. If the chain is a proxy itself, both its neighbours have the same link."""
     sender, to = cast("tuple[str, str]", event.hop)
     nearer, further = (sender, to) if event.direction == "out" else (to, sender)
     names = _name(nearer, "Client"), _name(further, "Agent")

@@ -2,9 +2,9 @@
 
     link ──▶ parse ──▶ its port ──▶ the port's mate ──▶ another link
 
-Each message goes this way in one step, without a task. So what came in order on one link goes out in order on the next.
-Params, results and errors are passed on as the bytes that came. Only the envelope and the id are made new: ids of
-ours are integers that count up over all links, so that a trace can tell them apart.
+Each message is passed in one step, without a task. So messages that arrive in order on one link leave in order on the
+next. Params, results and errors are passed on as the bytes that arrived. Only the envelope and the id are made new: our
+ids are integers that count up over all links, so that a trace can tell them apart.
 
 | what | rule |
 |---|---|
@@ -14,10 +14,10 @@ ours are integers that count up over all links, so that a trace can tell them ap
 | malformed input | is answered as an agent would; a component's output that is not JSON is ignored |
 
 A trace of the whole chain has one event for each message, without envelopes, with the components that it came from and
-went to. So it reads as if the components were connected with each other directly.
+went to. So it reads as if the components were connected directly.
 
 This program is itself an end of a few requests: it sends some by a port and awaits the answer (`OwnRequest`), and
-answers others that came in by one (`OwnAnswer`).
+answers others that arrived by one (`OwnAnswer`).
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class HopRecorder:
         self._observer = observer
 
     def record(self, source: Port, to: Port, frame: bytes) -> None:
-        """A message came in by `source` and goes out by `to`; its frame is shown without an envelope."""
+        """Record a message that arrived by `source` and leaves by `to`; its frame is shown without an envelope."""
         direction = source.direction
         hop = (source.link.name, to.link.name)
         self._observer(TraceEvent(time.monotonic(), direction, frame, hop=hop))
 
 
 MOST_UNANSWERED = 50_000
-"""Unanswered requests of one link; more are refused, so that a component that floods cannot grow our memory."""
+"""Unanswered requests of one link; more are refused, so that a component that floods cannot exhaust our memory."""
 LONGEST_METHOD = 200
 """Characters of a method's name that are kept until the answer."""
 
@@ -118,7 +118,7 @@ class PassedRequest:
         self.method = method[:LONGEST_METHOD]
         """Its name, cut: a peer may choose one of megabytes, and not read its answer."""
         self.lane = lane
-        """What it belongs to, where answers wait for earlier messages (see `lanes`)."""
+        """Its lane, if answers wait for earlier messages (see `lanes`)."""
         self.params: bytes | Raw | None = None
         """Kept for `initialize`, which may have to be sent again; None for others."""
         self.edit: Callable[[Raw | None], bytes | Raw | None] | None = None
@@ -163,7 +163,7 @@ class Switchboard:
         """Takes an answer that has to wait, or returns False to let it pass."""
         self._next_id = 1
         self._depth = 0
-        """How many steps are going on; their output is sent together at the end."""
+        """How many steps are running; their output is sent together at the end."""
         self.links: list[Link] = []
         self._touched: list[Link] = []
         """Links that have frames to send."""
@@ -217,14 +217,14 @@ class Switchboard:
         if method == CANCEL_REQUEST:
             self._cancel(port.link, params)
         elif port.mate is None or method in PROXY_METHODS:
-            return  # a component may not speak for another
+            return  # a component may not send messages for another
         elif port.intercept is None or not port.intercept(None, method, params):
             self.pass_notification(port, method, params, frame)
 
     def pass_notification(
         self, port: Port, method: str, params: bytes | Raw | None, frame: bytes | None = None
     ) -> None:
-        """Pass on a notification that came in by this port; `frame` is how it came, if that was plain."""
+        """Pass on a notification that arrived by this port; `frame` is its frame, if that was plain."""
         to = port.mate
         assert to is not None
         if frame is None or to.wrapped:
@@ -265,7 +265,7 @@ class Switchboard:
             self.pass_request(port, request_id, method, params)
 
     def _problem(self, port: Port, request_id: RequestId, method: str) -> str | None:
-        """Why this request may not be passed on; None if it may."""
+        """Return why this request may not be passed on; None if it may."""
         if method in PROXY_METHODS:
             return f"{method} is for a conductor and a proxy, and {port.link.name} may not send it here"
         if port.mate is None:
@@ -279,7 +279,9 @@ class Switchboard:
     def pass_request(
         self, port: Port, request_id: RequestId, method: str, params: bytes | Raw | None, lane: str | None = None
     ) -> PassedRequest | None:
-        """Pass on a request that came in by this port; None if it was answered at once, because the component ended."""
+        """Pass on a request that arrived by this port; returns None if it was answered at once, because the component
+        ended.
+        """
         to = port.mate
         assert to is not None
         if to.link.failure is not None:
@@ -392,7 +394,7 @@ class Switchboard:
             self._flush()
 
     def balance(self) -> None:
-        """Decide again which links are read; called when a link is full, or no longer."""
+        """Decide again which links are read; called when a link becomes full, or stops being full."""
         for link in self.links:
             link.hold(must_wait=link.must_wait())
             if link.backlog.sum.size > MOST_WAITING:
@@ -415,14 +417,14 @@ def _no_proxy(link: Link) -> bytes:
 
 
 def answer_frame(request_id: RequestId, result: bytes | Raw | None, error: bytes | Raw | None) -> bytes:
-    """The frame of an answer: a result, or an error whose JSON is passed on as it came."""
+    """Return the frame of an answer: a result, or an error whose JSON is passed on unchanged."""
     if error is None:
         return wire_messages.encode_response(request_id, b"null" if result is None else result)
     return wire_messages.encode_raw_error(request_id, error)
 
 
 def _error_in(frame: bytes) -> bytes:
-    """The error of an answer, as it came."""
+    """Return the error of an answer, unchanged."""
     members = members_of(frame)
     assert members is not None
     assert members.error is not None
@@ -443,7 +445,7 @@ NOT_A_PROXY = (
 
 
 class RawPeerError(PeerError):
-    """The other side answered with an error, which can be passed on as it came."""
+    """The other side answered with an error, which can be passed on unchanged."""
 
     def __init__(self, method: str, raw: bytes) -> None:
         error = codec.decode(raw, ErrorObject)
@@ -453,7 +455,7 @@ class RawPeerError(PeerError):
 
 
 class OwnRequest:
-    """A request that a handler sent, until its answer is given to the handler."""
+    """A request that a handler sent, until its answer is passed to the handler."""
 
     def __init__(self, method: str, lane: str, link: Link) -> None:
         self.id = 0
@@ -480,7 +482,7 @@ class OwnRequest:
                 self._holding_up.no_longer_waits(self)
 
     def cancel(self) -> None:
-        """Tell the other side that the answer is no longer needed."""
+        """Notify the other side that the answer is no longer needed."""
         if self.id in self._link.awaited:
             self._link.send_cancel(self.id)
 
@@ -503,7 +505,7 @@ class OwnRequest:
     def fail(self, error: Exception) -> None:
         if not self._future.done():
             self._future.set_exception(error)
-            self._future.exception()  # mark as retrieved: no caller may be left to await it
+            self._future.exception()  # mark as retrieved: there may be no caller left to await it
 
 
 class QueuedAnswer:
@@ -523,7 +525,7 @@ class QueuedAnswer:
 
 
 class RawNeighbour:
-    """One neighbour, as this program itself asks it: what goes out by a port, and its answers."""
+    """One neighbour, for this program's own messages: they leave by a port, and it takes their answers."""
 
     def __init__(self, board: Switchboard, port: Port) -> None:
         self._board = board
@@ -545,7 +547,7 @@ class RawNeighbour:
 
 
 class OwnAnswer:
-    """A request that came in by a port and is answered here, until it is."""
+    """A request that arrived by a port and is answered here, until it is."""
 
     def __init__(
         self, port: Port, request_id: RequestId, method: str, work: Coroutine[Any, Any, Json], tasks: Tasks

@@ -1,7 +1,7 @@
 """The base classes and marks of the protocol's types.
 
 A type is a frozen `msgspec.Struct`: snake_case here, camelCase on the wire. Optional fields are left out when they hold
-their default. Rules of the protocol about a field stand in its type, as one of these markers:
+their default. Rules of the protocol about a field are in its type, as one of these markers:
 
 | marker | on the wire |
 |---|---|
@@ -100,7 +100,7 @@ def words(*known: str) -> Words:
 
 
 def words_of(type: Any) -> tuple[str, ...]:
-    """The words of such a set."""
+    """Return the words of such a set."""
     return typing.get_args(type)[1].known  # type: ignore[no-any-return]
 
 
@@ -126,7 +126,7 @@ class SecondTag(msgspec.Struct, frozen=True):
 
 
 def second_tag(union: Any) -> SecondTag:
-    """Marks a field as the tag of this union."""
+    """Mark a field as the tag of this union."""
     return SecondTag(union)
 
 
@@ -138,7 +138,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Unknown:
-    """A variant of a union that this version of Accord does not know, kept as it came and written back unchanged.
+    """A variant of a union that this version of Accord does not know, stored and written back unchanged.
 
     >>> Unknown("hologram", {"type": "hologram", "depth": 3}).raw["depth"]
     3
@@ -173,7 +173,7 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
     class _ShapeMeta(msgspec.StructMeta):
-        """Tells type checkers that all our types are frozen, also those whose class line does not repeat it."""
+        """Shows type checkers that all our types are frozen, even those whose class line does not repeat it."""
 else:
     _ShapeMeta = msgspec.StructMeta
 
@@ -182,7 +182,7 @@ else:
 class _MessageMeta(_ShapeMeta):
     """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and the traits.
 
-    The traits say what the engine does with a message: `patient` and `handshake` of a request, `immediate` and
+    The traits define what the engine does with a message: `patient` and `handshake` of a request, `immediate` and
     `stream` of a notification. `Request` and `Notification` explain them.
 
     Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
@@ -236,16 +236,17 @@ def needs(capability: str) -> Callable[[type[ShapeT]], type[ShapeT]]:
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, metaclass=_ShapeMeta):
-    """Fields in an object; the few types of the protocol that have no `_meta` are only this."""
+    """Fields in an object; the few types of the protocol without `_meta` are only this."""
 
     __unstable__: ClassVar[bool] = False
     __needs__: ClassVar[Any] = None
-    """What the other side must have declared: a capability, as a path (`session_capabilities.fork`), or an `Extension`.
+    """The capability that the other side must have declared, as a path (`session_capabilities.fork`), or an
+    `Extension`.
     """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Callable[[Any], Any]) -> Any:
-        """This type as a field of a pydantic model."""
+        """Return the pydantic schema for this type as a field of a model."""
         from accord.schema.describe import schema_for_pydantic  # loaded when pydantic asks
 
         return schema_for_pydantic(cls)
@@ -269,16 +270,16 @@ class Model(Shape, kw_only=True):
 
 
 class Upsert(Shape, kw_only=True):
-    """A type whose fields are patches, `meta` among them: left out, `null` and a value are three things."""
+    """A type whose fields are patches, including `meta`: left out, `null` and a value are three things."""
 
     __replaces_meta__: ClassVar[bool] = False
-    """Whether `meta` replaces the one before, as in version 1; else each of its keys is patched."""
+    """Whether `meta` replaces the previous one, as in version 1; else each of its keys is patched."""
 
     meta: Tolerant[Patch[dict[str, Json]]] = msgspec.field(name="_meta", default=UNSET)
 
 
 class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
-    """The params of a call; its type argument is what the answer holds.
+    """The params of a call; its type argument is the type of the result.
 
     >>> class Greet(Request[str], method="_example.com/greet"):
     ...     name: str
@@ -290,7 +291,7 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     __patient__: ClassVar[bool] = False
     """Whether its answer may take long without harm: reading may pause while only such requests are open."""
     __handshake__: ClassVar[bool] = False
-    """Whether it opens the connection: it comes first, and declares what its sender can do."""
+    """Whether it opens the connection: it comes first, and declares its sender's capabilities."""
 
 
 class Notification(Model, metaclass=_MessageMeta):
@@ -302,7 +303,7 @@ class Notification(Model, metaclass=_MessageMeta):
     __immediate__: ClassVar[bool] = False
     """Whether it is handled on arrival, before earlier notifications of its session that wait."""
     __stream__: ClassVar[bool] = False
-    """Whether it makes up most of a connection's traffic: each brings one `update`, and is read by a shorter way."""
+    """Whether it makes up most of a connection's traffic: each brings one `update`, and is decoded on a fast path."""
 
 
 class Choice(ABC):
@@ -325,7 +326,7 @@ def choice(
     *variants: Any,
     unknown: Callable[[Json], Unknown | None] = lambda _: None,
 ) -> type[Choice]:
-    """A `Choice` among these types.
+    """Make a `Choice` among these types.
 
     `choose` returns the type that a raw JSON value must have, or None if it fits no variant. `unknown` is called with a
     value that does not fit the chosen type; it returns an `Unknown`, or None if such a value is an error. `Any` among
@@ -344,7 +345,7 @@ def choice(
 
 
 def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Shape], means: str = "") -> type[Choice]:
-    """A choice by tag, in which one variant has none: `fallback`, whose tag may be left out or be `means`.
+    """Make a choice by tag, in which one variant has none: `fallback`, whose tag may be left out or be `means`.
 
     A value with an unknown tag is tried as the fallback too; if that fails, it is `Unknown`.
     """
@@ -364,13 +365,13 @@ def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Sh
 
 
 def tag_of(cls: type[msgspec.Struct]) -> str | None:
-    """The tag of a class in its union; None if it has no tag."""
+    """Return the tag of a class in its union; None if it has no tag."""
     tag = cls.__struct_config__.tag
     return None if tag is None else str(tag)
 
 
 def result_type(request: type[Request[Any]]) -> Any:
-    """The type of the result of a request: the argument that its class gives to `Request`."""
+    """Return the type of the result of a request: the argument that its class gives to `Request`."""
     for cls in request.__mro__:
         for base in cls.__dict__.get("__orig_bases__", ()):
             if get_origin(base) is Request:
@@ -393,7 +394,7 @@ _MOST_BITS = 256
 
 
 def shortened(value: object, depth: int = 0) -> str:
-    """A value shortened for a log line: long texts and lists are cut, with their length.
+    """Return a value shortened for a log line: long texts and lists are cut, with their length.
 
     The deeper a list or an object is nested, the fewer of its items are shown, and in the end none: a peer may nest
     them a thousand levels deep.
@@ -460,7 +461,7 @@ __all__ = [
 
 
 def public_names(*namespaces: Mapping[str, Any]) -> list[str]:
-    """The public names that modules of the protocol define: not those of the modules that they are made with."""
+    """Return the public names that modules of the protocol define, without those that they import."""
     tools = {**vars(typing), **vars(msgspec), **globals(), **vars(__future__)}
     return sorted(
         name
@@ -516,7 +517,7 @@ class HasUnknownMembers(TypeError):
 
 
 def unknown_members(value: object) -> dict[str, Json]:
-    """The members of this object that its type does not know; empty unless it was read by `decode_keeping`.
+    """Return the members of this object that its type does not know; empty unless it was read by `decode_keeping`.
 
     >>> from accord.schema import codec, v1
     >>> unknown_members(codec.decode_keeping(b'{"type":"text","text":"hi","tone":"warm"}', v1.TextContent))
@@ -527,7 +528,7 @@ def unknown_members(value: object) -> dict[str, Json]:
 
 
 def with_unknown_members(value: ValueT, members: dict[str, Json]) -> ValueT:
-    """The same value with these members besides its own."""
+    """Return the same value with these members besides its own."""
     if not members or not isinstance(value, msgspec.Struct):
         return value
     fields = {name: getattr(value, name) for name in value.__struct_fields__ if name != "unknown_members"}
@@ -540,7 +541,7 @@ def plain_class(cls: type[Any]) -> type[Any]:
 
 
 def merged(value: Json) -> Json:
-    """Plain data in which unknown members stand beside the known ones; a known member is never overwritten."""
+    """Return plain data with unknown members beside the known ones; a known member is never overwritten."""
     if isinstance(value, dict):
         fields = cast("dict[str, Json]", value)
         made = {name: merged(item) for name, item in fields.items() if name != _NAME}
@@ -574,6 +575,6 @@ def _keeping_class(cls: type[Any]) -> type[Any]:
 
 
 def _reduced(value: Any) -> tuple[Any, ...]:
-    """How `pickle` and `copy.deepcopy` make the value again: by its plain class, which has a name to be found by."""
+    """Return how `pickle` and `copy.deepcopy` make the value again: by its plain class, which can be found by name."""
     fields = {name: getattr(value, name) for name in value.__struct_fields__ if name != "unknown_members"}
     return _make, (value.__class__, fields, unknown_members(value))

@@ -20,7 +20,7 @@ Needed: TypeAlias = "Path | type[Extension[Any]]"
 OfferT = TypeVar("OfferT")
 
 WATCH = "accord.dev/watch"
-"""The key of `_meta` with which a server says that sessions can be watched, and a client asks to watch one."""
+"""The key of `_meta` with which a server declares that sessions can be watched, and a client asks to watch one."""
 
 FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/new", "system_prompt"): "session_capabilities.system_prompt",
@@ -34,11 +34,13 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/fork", "config_options"): "session_capabilities.options",
     ("session/fork", "cursor_id"): "session_capabilities.fork",
 }
-"""The capabilities that fields need, by method and field. A whole message's need stands in its class."""
+"""The capabilities that fields need, by method and field. The need of a whole message is in its class."""
 
 
 def capability_for(request: type[Request[Any]]) -> Needed | None:
-    """What a client must have declared for this request; the later ones about a terminal follow one that needs it."""
+    """Return the capability that a client needs for this request; later ones about a terminal follow one that
+    needs it.
+    """
     needed: Needed | None = request.__needs__
     return "terminal" if needed is None and request.__method__.startswith("terminal/") else needed
 
@@ -50,7 +52,7 @@ def mcp_capabilities() -> v1.McpCapabilities:
 
 
 def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
-    """The kinds of update in a stream that the client must have asked for, each with the capability that does so."""
+    """Return the kinds of update in a stream that the client must have enabled, each with its capability."""
     shapes = (cls for cls in updates_of(stream) if issubclass(cls, Shape))
     return {cls: cls.__needs__ for cls in shapes if isinstance(cls.__needs__, str)}
 
@@ -62,7 +64,7 @@ def updates_of(stream: Any) -> frozenset[type]:
 
 
 def declared_in(handshake: Any) -> Any:
-    """The capabilities that a message of the handshake declares, in either version; None if it has none."""
+    """Return the capabilities that a message of the handshake declares, in either version; None if it has none."""
     for name in ("client_capabilities", "agent_capabilities", "capabilities"):
         if (declared := getattr(handshake, name, None)) is not None:
             return declared
@@ -85,22 +87,22 @@ class Capabilities:
         handshake_meta: dict[str, Json] | None = None,
     ) -> None:
         self.declared = declared
-        """What the other side declared in `initialize`; None before that, when it counts as having no capability."""
+        """The other side's declaration in `initialize`; None before that, when it counts as having no capability."""
         self._view = declared if view is None else view
-        """The same in the words of version 1, by which all questions are answered."""
+        """The same in types of version 1, in which all questions are answered."""
         self._handshake_meta = handshake_meta
         self._known: dict[Needed, bool] = {}
 
     def extension(self, extension: type[Extension[OfferT]]) -> OfferT | None:
-        """What the other side declared of this extension; None if it did not declare it."""
+        """Return the other side's declaration of this extension; None if there is none."""
         meta = getattr(self.declared, "meta", None)
         return extension.declared_in({**(self._handshake_meta or {}), **(meta or {})})
 
     def has(self, path: Needed) -> bool:
         """Whether this capability was declared, by its place in the declared object: `fs.read_text_file`.
 
-        A member that the protocol does not have goes by its name on the wire: `example.com/colours`. An `Extension` is
-        asked for by its class.
+        A member that the protocol does not have is named as on the wire: `example.com/colours`. An `Extension` is named
+        by its class.
         """
         known = self._known.get(path)
         if known is None:
@@ -111,7 +113,7 @@ class Capabilities:
         if not isinstance(path, str):
             return self.extension(path) is not None
         found = (_at(path, self._view), None if self.declared is self._view else _at(path, self.declared))
-        # A capability is a boolean, or an object whose presence says yes.
+        # A capability is a boolean, or an object whose presence means yes.
         return any(value is not None and value is not False for value in found)
 
     def allow(self, value: object) -> bool:
@@ -131,7 +133,7 @@ class Capabilities:
 
 
 def _at(path: Path, value: Any) -> Any:
-    """The value at this place, which may be a member that our types do not know, by its name on the wire."""
+    """Return the value at this place, which may be a member that our types do not know, by its name on the wire."""
     while path:
         members = cast("dict[str, Any]", value) if isinstance(value, dict) else unknown_members(value)
         name = next((name for name in members if path == name or path.startswith(f"{name}.")), None)
@@ -168,7 +170,7 @@ class CapabilityGuard:
 
     @property
     def looks_at_fields(self) -> bool:
-        """Whether the fields of a message decide if it may be sent; the kind of its update is not one of them."""
+        """Whether the fields of a message decide if it may be sent, apart from the kind of its update."""
         return self._unstable or bool(self._fields)
 
     def check(self, message: Any, capabilities: Capabilities, *, unstable: bool) -> None:
@@ -214,7 +216,7 @@ class AgentOffers(Capabilities):
 
     @property
     def prompt(self) -> v1.PromptCapabilities:
-        """The kinds of content that a prompt may hold: `image`, `audio`, `embedded_context`."""
+        """The kinds of content that a prompt may contain: `image`, `audio`, `embedded_context`."""
         return self._agent.prompt_capabilities
 
     @property
@@ -234,7 +236,7 @@ class AgentOffers(Capabilities):
 
     @property
     def auth_status(self) -> bool:
-        """Whether the agent tells if the user is logged in."""
+        """Whether the agent reports if the user is logged in."""
         return self.has("auth.status")
 
     @property
@@ -293,7 +295,7 @@ class SessionOffers:
 
     @property
     def status(self) -> bool:
-        """Whether the agent tells if a session is open."""
+        """Whether the agent reports if a session is open."""
         return self._offers.has("session_capabilities.status")
 
     @property

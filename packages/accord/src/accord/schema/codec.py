@@ -4,7 +4,7 @@
       strict msgspec decoder  ── refused ──▶ tolerant reader       msgspec encoder ── lone surrogate ──▶ json
       (all good traffic)                     (marks, Unknown, halves of emoji)
 
-For any bytes, `decode` returns a value of the type or raises `DecodeError`, which names the place in the names of the
+For any bytes, `decode` returns a value of the type or raises `DecodeError`, which locates the fault by the names of the
 wire. For any value, `encode` returns JSON or raises `EncodeError`.
 """
 
@@ -99,7 +99,9 @@ def convert_keeping(value: Json, type: Any) -> Any:
 
 
 def loads(data: bytes | msgspec.Raw) -> Json:
-    """Plain values from JSON text, also from text that msgspec refuses: with halves of emoji or invalid UTF-8."""
+    """Return plain values from JSON text, including text that msgspec refuses: with halves of emoji or
+    invalid UTF-8.
+    """
     if data.__class__ is Sliced:
         return cast("Sliced", data).value
     try:
@@ -205,7 +207,7 @@ def _refuse_unknown_words(value: Any, closed: dict[str, tuple[str, ...]]) -> Non
 
 
 strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
-"""The fast half of `encode`; raises one of `ENCODE_REFUSALS` where `encode` would try another way or say why."""
+"""The fast half of `encode`; raises one of `ENCODE_REFUSALS` where `encode` would try another way or explain why."""
 
 _plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 _closed_words: dict[Any, dict[str, tuple[str, ...]]] = {}

@@ -1,8 +1,7 @@
-"""Content: what prompts, messages and tool results are made of, in both versions of the protocol. Page: content.
+"""Content: the parts of prompts, messages and tool results, in both versions of the protocol. Page: content.
 
-The versions differ in little, and both are read as version 2 has it: roles are an open set, a priority lies between 0
-and 1, links may have icons, a prompt may name a skill. A priority out of bounds is a hint that says nothing, and is
-left out.
+The versions differ little, and both are read in the form of version 2: roles are an open set, a priority lies between 0
+and 1, links may have icons, a prompt may name a skill. A priority out of range carries no information, and is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class ImageContent(Model, tag_field="type", tag="image"):
 
     @classmethod
     def from_file(cls, path: str | Path) -> ImageContent:
-        """Reads the file now; its type is told by its name."""
+        """Read the file now; its type follows from its name."""
         path = _file(path)
         return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "image/png", uri=path.as_uri())
 
@@ -75,7 +74,7 @@ class AudioContent(Model, tag_field="type", tag="audio"):
 
     @classmethod
     def from_file(cls, path: str | Path) -> AudioContent:
-        """Reads the file now; its type is told by its name."""
+        """Read the file now; its type follows from its name."""
         path = _file(path)
         return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "audio/wav")
 
@@ -176,16 +175,16 @@ class SkillReference(Model, tag_field="type", tag="skill"):
 ContentBlock: TypeAlias = Open[
     TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | SkillReference
 ]
-"""One piece of content."""
+"""One content block."""
 
 
 def as_block(content: str | ContentBlock) -> ContentBlock:
-    """Content as a block; a plain string is text."""
+    """Return content as a block; a plain string is text."""
     return TextContent(content) if isinstance(content, str) else content
 
 
 def _file(path: str | Path) -> Path:
-    from pathlib import Path  # here, so that who speaks in plain text does not load it
+    from pathlib import Path  # here, so that a program with only plain text does not load it
 
     return Path(path).absolute()
 

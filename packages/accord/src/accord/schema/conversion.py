@@ -1,4 +1,4 @@
-"""Converts values of version 1 to version 2, and back, as far as the proposals say how.
+"""Converts values of version 1 to version 2, and back, as far as the proposals define it.
 
 | function | converts |
 |---|---|
@@ -6,7 +6,7 @@
 | `to_v1(value)` | a value of version 2 to version 1 |
 | `all_to_v1(value)` | the same, to a list: a message becomes a chunk for each block, a diff of two files two diffs |
 
-Pure: each value is converted by itself. A value that the other version cannot express is refused with a
+Pure: each value is converted on its own. A value that the other version cannot express is refused with a
 `ConversionError` that names it; nothing is dropped silently. A value that belongs to no version (a string, a message of
 the user's own, an `Unknown`) stays the same. An `Unknown` whose tag has a meaning in the other version is refused.
 
@@ -23,7 +23,7 @@ the user's own, an `Unknown`) stays the same. An `Unknown` whose tag has a meani
 | `ClientCapabilities` | without files and terminals; with all that every client of version 2 can display |
 | an unknown stop reason or word | refused |
 
-**Context.** Some values need facts that they do not hold. The caller adds them to the value, or keeps them:
+**Context.** Some values need facts that they do not contain. The caller adds them to the value, or stores them:
 
 | value | what it needs |
 |---|---|
@@ -637,7 +637,7 @@ def _error_down(value: v2.Error) -> v1.Error:
     return v1.Error(value.code, value.message, codec.plain(value.data))
 
 
-# Converts values of version 1 to version 2, and back, as far as the proposals say how.
+# Converts values of version 1 to version 2, and back, as far as the proposals define it.
 
 
 def to_v2(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """Writes the protocol's types as JSON Schema, with their official names.
 
-What the official schema files say of a type this says too, in the same shapes: marks as `x-deserialize-...`, the method
-and the handling side of a message as `x-method` and `x-side`. So `accord schema` is useful beside the official files,
-and one reader of such files can compare the two.
+It contains everything that the official schema files contain, in the same form: marks as `x-deserialize-...`, the
+method and the handling side of a message as `x-method` and `x-side`. So `accord schema` is useful beside the official
+files, and one reader of such files can compare the two.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class _Description:
         }
 
     def reachable(self, definitions: dict[str, dict[str, Json]]) -> dict[str, dict[str, Json]]:
-        """The definitions that a message can hold; the stable document leaves out what only unstable ones use."""
+        """Return the definitions that a message can contain; the stable document leaves out what only unstable ones
+        use.
+        """
         waiting = [name for name, definition in definitions.items() if "x-method" in definition]
         waiting += ["Error", "RequestId", "ExtRequest", "ExtResponse", "ExtNotification"]
         kept: dict[str, dict[str, Json]] = {}
@@ -122,7 +124,7 @@ class _Description:
         return self.payload(cls) is cls
 
     def payload(self, cls: type) -> type:
-        """A class that only adds a tag to another stands for that one."""
+        """Return the class that this one adds only a tag to; other classes as they are."""
         base = cls.__bases__[0]
         adds_nothing = base not in _ABSTRACT and not base.__name__.startswith("_") and _names(cls) == _names(base)
         return base if adds_nothing and tag_of(base) is None and tag_of(cls) is not None else cls
@@ -247,7 +249,7 @@ class _Description:
 
 
 class Inlined(_Description):
-    """Describes a type with all that it holds in place, as pydantic needs it: it knows nothing of our definitions."""
+    """Describes a type with all its parts inline, as pydantic needs it: it knows nothing of our definitions."""
 
     def __init__(self) -> None:  # of no version: the types that it is asked for
         self.unstable = True
@@ -337,8 +339,8 @@ def _references(described: Json) -> list[str]:
             return []
 
 
-# The protocol's types as fields of pydantic models and as bodies of FastAPI. Reading goes by the same tolerant reader
-# as the wire, whose errors say the path; writing gives the wire's JSON; and the JSON Schema has all types in place.
+# The protocol's types as fields of pydantic models and as bodies of FastAPI. Reading uses the same tolerant reader as
+# the wire, whose errors have the path; writing gives the wire's JSON; and the JSON Schema has all types inline.
 
 
 def schema_for_pydantic(wanted: Any) -> CoreSchema:

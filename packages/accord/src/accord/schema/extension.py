@@ -1,18 +1,18 @@
 """`Extension`: an addition to the protocol that programs agree on, declared once and used by both sides.
 
-An extension is one class. It names its messages, its kinds of update, its members of `_meta`, and what a side declares
-of itself. The rest of Accord then treats it like a built-in part of the protocol:
+An extension is one class. It names its messages, its kinds of update, its members of `_meta`, and the declaration of a
+side. The rest of Accord then treats it like a built-in part of the protocol:
 
     Agent(extensions=[Clock]) ──▶ `_meta` of the capabilities ──▶ `Capabilities.extension(Clock)` of the other side
     request(TellTime(...))    ──▶ CapabilityMissing, unless the other side declared Clock
     @agent.on(TellTime)       ──▶ ValueError, unless this side declares Clock
     session.extension(Clock)  ──▶ an object of the class, with its calls and with what it has folded of the session
 
-Nothing of it is on the way of a message: a message class knows the extension that it needs as it knows a capability,
-and a client without extensions reads its updates as before.
+Messages pay nothing for it: a message class refers to the extension that it needs like to a capability, and a client
+without extensions reads its updates as before.
 
 Extensions differ in where they are declared. `declaration` and `declared_in` are the two halves of that, and an
-extension that follows somebody else's convention overrides both.
+extension that follows another convention overrides both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OtherSide(Protocol):
 
 
 class MetaMember(Generic[T]):
-    """A member of `_meta` with its type; more than one name is the way through objects in it.
+    """A member of `_meta` with its type; several names are the path through objects in it.
 
     >>> zone = MetaMember(str, "example.com/zone")
     >>> zone.meta("UTC"), zone.of({"example.com/zone": "UTC"}), zone.of({"example.com/zone": 7})
@@ -59,10 +59,10 @@ class MetaMember(Generic[T]):
     def __init__(self, type: type[T], *path: str) -> None:
         self._type = type
         self.path = path
-        """The names that lead to it."""
+        """The names on the path to it."""
 
     def of(self, said: object) -> T | None:
-        """Read it from the `meta` of this object, or from this `_meta`; None if it is not there or of another type.
+        """Read it from the `meta` of this object, or from this `_meta`; None if it is missing or of another type.
 
         A wrong type is no error, as for the optional members of the protocol itself.
         """
@@ -77,7 +77,7 @@ class MetaMember(Generic[T]):
             return None
 
     def meta(self, value: T) -> dict[str, Json]:
-        """The `_meta` that has this value, for the `meta=` of a call; None as the value removes it."""
+        """Return the `_meta` with this value, for the `meta=` of a call; None as the value removes it."""
         made: dict[str, Json] = {self.path[-1]: codec.plain(value)}
         for name in reversed(self.path[:-1]):
             made = {name: made}
@@ -85,7 +85,7 @@ class MetaMember(Generic[T]):
 
 
 class Extension(Generic[OfferT]):
-    """An addition to the protocol: its messages, updates and members of `_meta`, and what is declared of it.
+    """An addition to the protocol: its messages, updates and members of `_meta`, and its declaration.
 
     >>> import accord
     >>> class Time(accord.Model):
@@ -98,16 +98,16 @@ class Extension(Generic[OfferT]):
     ...     async def now(self) -> str:
     ...         return (await self.request(TellTime(self.session_id))).now
 
-    The type argument is what a side declares; its value without arguments is what it declares if it says nothing else.
-    Wrong types are answered as in the protocol: -32602 for params, `ProtocolError` for a result. An object of the class
-    belongs to one session or one connection; `session.extension(Clock)` gives it. One that is made without them can
-    `fold` the updates of a record.
+    The type argument is the type of a side's declaration; its value without arguments is the default one. Wrong types
+    are answered as in the protocol: -32602 for params, `ProtocolError` for a result. An object of the class belongs to
+    one session or one connection; `session.extension(Clock)` returns it. An object that is made without them can `fold`
+    the updates of a record.
     """
 
     name: ClassVar[str]
     """Its name, and the key in the `_meta` of capabilities that declares it."""
     label: ClassVar[str] = ""
-    """What people read before its `summary`; empty for the name."""
+    """The text before its `summary`; empty for the name."""
     messages: ClassVar[Sequence[type[Request[Any] | Notification]]] = ()
     """The requests and notifications that only it has."""
     updates: ClassVar[Sequence[type[Any]]] = ()
@@ -156,7 +156,7 @@ class Extension(Generic[OfferT]):
 
     @classmethod
     def declared_in(cls, meta: Mapping[str, Json]) -> OfferT | None:
-        """What the other side declared, from its `_meta`; None if it declared nothing that fits."""
+        """Return the other side's declaration from its `_meta`; None if there is none that fits."""
         said: Any = {} if meta.get(cls.name) is True else meta.get(cls.name)
         try:
             return None if said is None or said is False else codec.convert(said, cls._offer_type)
@@ -165,14 +165,16 @@ class Extension(Generic[OfferT]):
 
     @classmethod
     def place(cls) -> str:
-        """What it is called in errors: where the other side would declare it."""
+        """Return its name in errors: where the other side would declare it."""
         return f'_meta["{cls.name}"]'
 
     # What a client reads
 
     @classmethod
     def read(cls, update: object) -> Any:
-        """An update of a kind that only this extension has, as a value of its class; None for any other update."""
+        """Return an update of a kind that only this extension has, as a value of its class; None for any
+        other update.
+        """
         known = None
         if isinstance(update, Unknown):
             known = next((it for it in cls.updates if tag_of(it) == update.tag), None)
@@ -185,15 +187,15 @@ class Extension(Generic[OfferT]):
 
     @staticmethod
     def translate(update: Any) -> Sequence[Any] | None:  # noqa: ARG004
-        """The updates of `accord.updates` that say the same as this one; None for an update that stays as it is.
+        """Return the equivalent updates of `accord.updates` for this one; None for an update that stays unchanged.
 
-        A client that has the extension reads them in the place of the update.
+        A client that has the extension reads them instead of the update.
         """
         return None
 
     @classmethod
     def notice(cls, update: Any) -> Notice | None:  # noqa: ARG003
-        """What a user should read about this update, for programs that show any extension; None for nothing."""
+        """Return a text for users about this update, for programs that show any extension; None for nothing."""
         return None
 
     def fold(self, update: Any) -> Any:
@@ -201,7 +203,9 @@ class Extension(Generic[OfferT]):
 
     @property
     def summary(self) -> str | None:
-        """One line about the session as it stands, for programs that show any extension; None for nothing."""
+        """Return one line about the present state of the session, for programs that show any extension; None for
+        nothing.
+        """
         return None
 
     @classmethod
@@ -211,14 +215,14 @@ class Extension(Generic[OfferT]):
 
     @classmethod
     def default_offer(cls) -> OfferT:
-        """What a side declares that says nothing else."""
+        """Return the default declaration of a side."""
         return cast("OfferT", (get_origin(cls._offer_type) or cls._offer_type)())
 
     # What both sides use
 
     @property
     def offer(self) -> OfferT | None:
-        """What the other side declared of this extension; None if it did not declare it."""
+        """The other side's declaration of this extension; None if there is none."""
         return cast("OfferT | None", self._other.capabilities.extension(type(self)))
 
     @property
@@ -237,20 +241,20 @@ class Extension(Generic[OfferT]):
         await self._other.notify(notification)
 
     async def send(self, update: Any) -> None:
-        """Send an update of a kind that only this extension has, from an agent; it is kept with the session."""
+        """Send an update of a kind that only this extension has, from an agent; it is stored with the session."""
         self._other.capabilities.require(type(self), f"sending {type(update).__name__}")
         tag = tag_of(cast("type[Any]", update.__class__)) or ""
         await self._session.send(Unknown(tag, codec.plain(update)))
 
 
 Extensions = Mapping[type[Extension[Any]], Any]
-"""The extensions that a side has, each with what it declares."""
+"""The extensions of a side, each with its declaration."""
 
 
 def chosen_extensions(
     call: str, given: Iterable[type[Extension[Any]] | str] | Extensions
 ) -> dict[type[Extension[Any]], Any]:
-    """The extensions that an author chose: classes, or the names of installed ones, with what each declares."""
+    """Return the extensions that an author chose: classes, or the names of installed ones, with their declarations."""
     if not isinstance(given, Mapping):
         check_sequence(call, "extensions", given)
     offers: Mapping[Any, Any] = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {}
@@ -265,10 +269,10 @@ def chosen_extensions(
 
 
 def installed_extensions(*names: str) -> list[type[Extension[Any]]]:
-    """The extensions of installed distributions by the names of their entry points, or all of them.
+    """Return the extensions of installed distributions by the names of their entry points, or all of them.
 
     Raises ValueError for a name that no distribution registers, and PluginError for a named one that cannot be loaded.
-    Of all of them, a broken one is left out with a warning.
+    When all are requested, a broken one is skipped with a warning.
     """
     known = plugins(EXTENSIONS)
     for name in names:
@@ -286,7 +290,7 @@ def installed_extensions(*names: str) -> list[type[Extension[Any]]]:
 
 
 def declarations(extensions: Extensions, *, in_answer: bool | None = None) -> dict[str, Json]:
-    """The `_meta` that declares these extensions: those of the answer to `initialize`, the others, or all."""
+    """Return the `_meta` that declares these extensions: those of the answer to `initialize`, the others, or all."""
     declared: dict[str, Json] = {}
     for extension, offer in extensions.items():
         if in_answer is None or extension.is_in_answer is in_answer:
@@ -295,7 +299,7 @@ def declarations(extensions: Extensions, *, in_answer: bool | None = None) -> di
 
 
 def merged_meta(one: Mapping[str, Json] | None, other: Mapping[str, Json] | None) -> dict[str, Json]:
-    """Both `_meta` in one: objects of the same name are merged, and lists joined.
+    """Return both `_meta` in one: objects of the same name are merged, and lists joined.
 
     >>> merged_meta({"a": {"b": [1]}, "c": 1}, {"a": {"b": [2], "d": 3}})
     {'a': {'b': [1, 2], 'd': 3}, 'c': 1}
@@ -314,7 +318,7 @@ def merged_meta(one: Mapping[str, Json] | None, other: Mapping[str, Json] | None
 
 
 def translated(extensions: Iterable[type[Extension[Any]]], update: Any) -> Sequence[Any]:
-    """The updates that say the same as this one in the words of `accord.updates`, as these extensions know them."""
+    """Return the equivalent updates of `accord.updates` for this one, as these extensions know them."""
     said: Sequence[Any] = (update,)
     for extension in extensions:
         if extension.overrides("translate"):
@@ -327,9 +331,9 @@ def _or_itself(made: Sequence[Any] | None, old: Any) -> Sequence[Any]:
 
 
 def notice_of(extensions: Iterable[type[Extension[Any]]], update: Any) -> Notice | None:
-    """What the user should read about an update or an `Outcome`, from the first extension that says something.
+    """Return a text for users about an update or an `Outcome`, from the first extension that has one.
 
-    What has neither `_meta` nor an unknown kind says nothing of an extension.
+    A value with neither `_meta` nor an unknown kind says nothing of an extension.
     """
     if not isinstance(update, Unknown) and not getattr(update, "meta", None):
         return None

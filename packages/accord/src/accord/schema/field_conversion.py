@@ -1,8 +1,8 @@
 """Converts a value to the class of another version, field by field, so that nothing is lost.
 
-A field's value goes to the field of the same name, or of the name that a table gives, and is converted in the same way.
-A value is refused if the target has no such field, or if it does not fit the type of the field. Only an absent value
-may be written differently:
+A field's value goes to the field of the same name, or of the name in a table, and is converted in the same way. A value
+is refused if the target has no such field, or if it does not fit the type of the field. Only an absent value may be
+written differently:
 
 | source | target: a patch | target: a list | target: any other field |
 |---|---|---|---|
@@ -71,7 +71,7 @@ class Way:
         self.steps[cls] = lambda value: self.carry(value, target)
 
     def refuse(self, what: str, reason: str) -> NoReturn:
-        """Raise the error that says what cannot be converted, and why."""
+        """Raise the error for a value that cannot be converted, with the reason."""
         raise ConversionError(what, self.version, reason)
 
     # Values
@@ -95,7 +95,9 @@ class Way:
         return found if isinstance(found, Several) else [found]
 
     def carry(self, value: msgspec.Struct, target: type, used: tuple[str, ...] = (), **given: Any) -> Any:
-        """Convert a value field by field; the fields that were `used` are skipped, and those `given` are taken over."""
+        """Convert a value field by field; the fields that were `used` are skipped, and those `given` are used
+        unchanged.
+        """
         left = {field.name: field for field in fields_of(type(value)) if field.name not in used}
         made = {name: said for name, said in given.items() if said is not UNSET}
         names = self.names.get(value.__class__, {})
@@ -158,7 +160,7 @@ class Way:
 
 
 def _with_unknown_members_of(value: msgspec.Struct, made: msgspec.Struct) -> msgspec.Struct:
-    """The converted value with the unknown members of the original: only those that its type does not know either."""
+    """Return the converted value with those unknown members of the original that its own type does not know either."""
     if not (unknown := unknown_members(value)):
         return made
     known = {field.wire for field in fields_of(type(made))}
@@ -200,7 +202,7 @@ def _scalar_fits(scalar: Scalar, value: Any) -> bool:
 
 
 def _is_unknown_there(union: Tagged | Chosen, value: Unknown) -> bool:
-    """Whether an unknown variant is unknown to this union too: it must not get a meaning by the conversion."""
+    """Whether an unknown variant is unknown to this union too: conversion must not give it a meaning."""
     if isinstance(union, Tagged):
         return (
             union.open

@@ -1,4 +1,4 @@
-"""A file's text before and after as a git patch, and a git patch's texts.
+"""Converts a file's text before and after to a git patch, and a git patch to its texts.
 
     diff --git /home/me/hello.txt /home/me/hello.txt
     index ce013625..e427984d 100644                       git's own names of the two texts: a hash of each
@@ -8,9 +8,9 @@
     -hello
     +HELLO
 
-A patch usually shows only the lines around a change, and nothing in it says how long the file is. But its `index`
-line names both texts by a hash, so a reader that rebuilds texts from a patch can verify them. `read`
-does, and refuses those that are not; `write` with all lines as context gives what `read` can always put together.
+A patch usually shows only the lines around a change, and does not contain the length of the file. But its `index` line
+names both texts by a hash, so a reader that rebuilds texts from a patch can verify them. `read` does, and refuses those
+that do not match; `write` with all lines as context makes a patch that `read` can always rebuild.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTEXT = 3
 """Unchanged lines around a change, as git has it."""
 
 MOST_PAIRS = 250_000
-"""With more pairs of equal lines, difflib would take seconds, and what changed is replaced as a whole."""
+"""With more pairs of equal lines, difflib would take seconds, and the changed part is replaced as a whole."""
 
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _NOTHING = "/dev/null"
@@ -39,7 +39,7 @@ class _Line(NamedTuple):
 
 
 def write(path: str, old: str | None, new: str | None, *, context: int | None = CONTEXT) -> str:
-    """The patch that makes `old` into `new`, each None for no file; `context` None shows the whole file."""
+    """Return the patch that changes `old` to `new`, each None for no file; `context` None shows the whole file."""
     header = f"diff --git {_quoted(path)} {_quoted(path)}\n"
     if old is None:
         header += f"new file mode 100644\nindex {_NO_TEXT}..{_name_of(new or '')}\n"
@@ -64,7 +64,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _compared(old: list[str], new: list[str]) -> list[_Line]:
-    """Both texts as one list of lines: kept, taken out and put in."""
+    """Return both texts as one list of lines: kept, removed and added."""
     shorter = min(len(old), len(new))
     head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
@@ -88,7 +88,7 @@ def _changed(old: list[str], new: list[str], what: str, a: int, b: int, c: int, 
 def _hunks(lines: list[_Line], context: int | None) -> Iterator[str]:
     old_line = new_line = done = 0
     for start, end in _shown(lines, context):
-        skipped = start - done  # between hunks all lines are kept ones
+        skipped = start - done  # all lines between hunks are unchanged
         body = lines[start:end]
         old_count = sum(line.mark != "+" for line in body)
         new_count = sum(line.mark != "-" for line in body)
@@ -100,7 +100,7 @@ def _hunks(lines: list[_Line], context: int | None) -> Iterator[str]:
 
 
 def _shown(lines: list[_Line], context: int | None) -> Iterator[tuple[int, int]]:
-    """Which lines the hunks hold: each change with its context, those that touch together."""
+    """Return the lines of the hunks: each change with its context, adjacent ones together."""
     if context is None:
         yield from [(0, len(lines))] if lines else []
         return
@@ -119,7 +119,7 @@ def _shown(lines: list[_Line], context: int | None) -> Iterator[tuple[int, int]]
 
 
 def _span(lines_before: int, count: int) -> str:
-    """Where a hunk is in a text: an empty one is after the line that it names."""
+    """Return where a hunk is in a text: an empty one is after the line that it names."""
     first = lines_before + 1 if count else lines_before
     return str(first) if count == 1 else f"{first},{count}"
 
@@ -147,7 +147,7 @@ def _name_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileTexts:
-    """One file of a patch: its name there, and its whole text before and after, each None where there is no file."""
+    """One file of a patch: its name there, and its whole text before and after, each None if there is no file."""
 
     name: str
     old: str | None
@@ -159,7 +159,7 @@ class FileTexts:
 
 
 def read(patch: str) -> list[FileTexts]:
-    """The files of a patch, whole; a ValueError says what keeps their texts from being put together."""
+    """Return the whole files of a patch; raises ValueError if their texts cannot be rebuilt."""
     return [section.texts() for section in _sections(patch)]
 
 
@@ -170,7 +170,7 @@ _WITHOUT_TEXTS = ("Binary files ", "GIT binary patch", "rename ", "copy ", "simi
 
 @dataclass(slots=True)
 class _Section:
-    """What the patch says about one file; `open_sides` are those whose last line came last."""
+    """The part of a patch about one file; `open_sides` are those whose last line came last."""
 
     name: str
     added: bool = False
@@ -191,7 +191,7 @@ class _Section:
         self.deleted |= line.startswith("deleted file mode ") or line == f"+++ {_NOTHING}"
 
     def read_hunk(self, head: re.Match[str], lines: Iterator[str]) -> None:
-        """The lines of a hunk, by the counts at its head: what a line looks like says nothing."""
+        """Return the lines of a hunk, by the counts at its head: the form of a line proves nothing."""
         old_first, old_left, new_first, new_left = (1 if number is None else int(number) for number in head.groups())
         if (old_first - (old_left > 0), new_first - (new_left > 0)) != (len(self.old), len(self.new)):
             raise ValueError("lines are missing in the patch")
@@ -231,7 +231,7 @@ def _sections(patch: str) -> list[_Section]:
         if line.startswith("diff --git "):
             sections.append(_Section(_name_in(line.rstrip("\n").removeprefix("diff --git "))))
         elif not sections:
-            continue  # what stands before the first file, in a mail for instance
+            continue  # text before the first file, in a mail for instance
         elif (head := _HUNK.match(line)) is not None:
             sections[-1].read_hunk(head, lines)
         elif line.startswith("\\"):

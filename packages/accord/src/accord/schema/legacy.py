@@ -1,6 +1,6 @@
 """Older forms of the protocol that peers still use: they are read, and sent only if the other side needs them.
 
-This table is the whole list. Where a form needs a type or a method of its own, that stands with its topic.
+This table is the whole list. A form that needs its own type or method is with its topic.
 
 | form | today | read by |
 |---|---|---|
@@ -65,9 +65,9 @@ def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
 
 
 def capabilities_renamed(answer: Any) -> Any:
-    """The answer to `initialize` with the present name of its MCP capabilities, which pages of 2025 call `mcp`.
+    """Return the answer to `initialize` with the present name of its MCP capabilities, which pages of 2025 call `mcp`.
 
-    All capabilities are optional, so the strict decoder would drop the older name without a word.
+    All capabilities are optional, so the strict decoder would drop the older name silently.
     """
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     declared = cast("dict[str, Any]", said) if isinstance(said := fields.get("agentCapabilities"), dict) else {}
@@ -82,7 +82,7 @@ CONTENT_BLOCKS = frozenset(("text", "image", "audio", "resource", "resource_link
 
 
 def wrapped(tag: str, variants: Mapping[str, type], raw: dict[str, Json]) -> dict[str, Json] | None:
-    """The variant `content` of a union around this block; None if the union or the block is another."""
+    """Return the variant `content` of a union around this block; None if the union or the block is another."""
     content = variants.get("content")
     if content is None or content.__name__ != "Content" or tag not in CONTENT_BLOCKS:
         return None
@@ -90,12 +90,12 @@ def wrapped(tag: str, variants: Mapping[str, type], raw: dict[str, Json]) -> dic
 
 
 def empty_result(data: bytes) -> bytes:
-    """An empty object for `null`: some agents send null for an object whose fields are all optional."""
+    """Return an empty object for `null`: some agents send null for an object whose fields are all optional."""
     return b"{}" if data == b"null" else data
 
 
 class TerminalAuth(msgspec.Struct, frozen=True):
-    """How an agent is started for a login in a terminal, in the older form of `AuthMethodTerminal`."""
+    """The command for a login in a terminal, in the older form of `AuthMethodTerminal`."""
 
     command: str
     args: list[str]
@@ -104,7 +104,7 @@ class TerminalAuth(msgspec.Struct, frozen=True):
 
 
 def terminal_auth(meta: dict[str, Json] | None) -> TerminalAuth | None:
-    """The login in `_meta["terminal-auth"]` of an auth method; None if it is absent or invalid."""
+    """Return the login in `_meta["terminal-auth"]` of an auth method; None if it is absent or invalid."""
     said = (meta or {}).get("terminal-auth")
     if not isinstance(said, dict):
         return None

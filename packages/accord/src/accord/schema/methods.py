@@ -1,7 +1,7 @@
-"""Every method of the protocol: who handles it, what it carries, what answers it, and whether it is stable.
+"""Every method of the protocol: the side that handles it, its params and result, and whether it is stable.
 
-A message's class gives its method and its result (`class PromptRequest(Request[PromptResponse], method=...)`). It does
-not give the side that handles it: this table does.
+A message's class has its method and its result (`class PromptRequest(Request[PromptResponse], method=...)`). It does
+not have the side that handles it: this table does.
 """
 
 from __future__ import annotations
@@ -168,17 +168,17 @@ class Methods:
         return iter(self._rows.values())
 
     def request(self, name: str) -> Method | None:
-        """The row of a request; None if there is no such method."""
+        """Return the row of a request; None if there is no such method."""
         return self._rows.get((name, "request"))
 
     def notification(self, name: str) -> Method | None:
-        """The row of a notification; None if there is no such method."""
+        """Return the row of a notification; None if there is no such method."""
         return self._rows.get((name, "notification"))
 
 
 @functools.cache
 def methods(version: int) -> Methods:
-    """The table of one version of the protocol.
+    """Return the table of one version of the protocol.
 
     >>> methods(1).request("session/prompt").to
     'agent'
@@ -191,7 +191,7 @@ def methods(version: int) -> Methods:
 
 
 HANDSHAKES = frozenset(("initialize", "proxy/initialize"))
-"""The methods of the messages that are handshakes, for those who must not load the table: a peer could make them."""
+"""The methods of the messages that are handshakes, for callers that must not load the table: a peer could make them."""
 
 
 def is_handshake(method: str) -> bool:
@@ -200,10 +200,10 @@ def is_handshake(method: str) -> bool:
 
 
 def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | None:
-    """The protocol's class for this method or its older name; None for a method that the protocol does not have.
+    """Return the protocol's class for this method or its older name; None for an unknown method.
 
-    This is where handlers without classes, such as those of a proxy, find the traits of what they handle. A method has
-    the same traits in both versions.
+    Handlers without classes, such as those of a proxy, find the traits of their messages here. A method has the same
+    traits in both versions.
     """
     name = legacy.RENAMED_METHODS.get(method, method)
     if name.startswith("_"):  # a custom method: the table is large, and need not be loaded for it
@@ -214,7 +214,7 @@ def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | N
 
 
 def is_spoken(message: type[Request[Any] | Notification], versions: Collection[int]) -> bool:
-    """Whether a peer of one of these versions may send or take this message; true for messages of your own.
+    """Whether a peer of one of these versions may send or receive this message; true for messages of your own.
 
     >>> is_spoken(v1.PromptRequest, (2,)), is_spoken(v1.ListProvidersRequest, (2,))
     (False, True)
@@ -229,7 +229,7 @@ def is_spoken(message: type[Request[Any] | Notification], versions: Collection[i
 
 
 def version_of(message: type[Request[Any] | Notification]) -> int | None:
-    """The version that defines this message, or the one that it derives from; None for a message of your own."""
+    """Return the version that defines this message, or the one that it derives from; None for a message of your own."""
     for cls in message.__mro__:
         for version in (1, 2):
             if cls.__module__.startswith(f"accord.schema.v{version}"):
@@ -238,7 +238,7 @@ def version_of(message: type[Request[Any] | Notification]) -> int | None:
 
 
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
-    """The row for a message class, of the protocol or your own."""
+    """Return the row for a message class, of the protocol or your own."""
     return Method(
         name=message.__method__,
         kind="request" if issubclass(message, Request) else "notification",

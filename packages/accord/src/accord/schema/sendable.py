@@ -1,11 +1,11 @@
-"""Checks a value of the protocol that an author made, before it is sent.
+"""Checks an author's value of a protocol type before it is sent.
 
-A type of the protocol is a `msgspec.Struct`, which takes any value for a field: a check in `__init__` would cost every
-message that arrives and every chunk of a stream. So values are checked where an author hands them over:
+A type of the protocol is a `msgspec.Struct`, which accepts any value for a field: a check in `__init__` would cost
+every message that arrives and every chunk of a stream. So values are checked where an author passes them:
 `turn.send(v1.ToolCall(3, "T"))`, a plan's entry, a request. The check converts the value to plain data and reads that
-strictly. It copies no text, so its cost depends on the number of fields only: about ten microseconds.
+strictly. It copies no text, so its cost depends only on the number of fields: about ten microseconds.
 
-The strict reader refuses an `Unknown` too, which may be sent. So a refused value is read tolerantly, and is good if
+The strict reader refuses an `Unknown` too, which may be sent. So a refused value is read tolerantly, and is valid if
 nothing of it was changed.
 """
 
@@ -41,7 +41,7 @@ _STEP = re.compile(r" - at `(.*)`$")
 
 
 def check_sendable(call: str, value: Any) -> None:
-    """Raise TypeError or ValueError for a value of the protocol that does not have the shape that its type gives it.
+    """Raise TypeError or ValueError for a value of the protocol that does not fit its type.
 
     >>> from accord.schema.v1 import PlanEntry
     >>> check_sendable("turn.plan()", PlanEntry("Look", "urgent", "pending"))
@@ -110,7 +110,7 @@ def check_update(call: str, update: object) -> None:
 
 
 def content_block(call: str, content: Any) -> v1.ContentBlock:
-    """Content as a block; raises TypeError or ValueError for what is neither text nor a good block."""
+    """Return content as a block; raises TypeError or ValueError for anything but text or a valid block."""
     if isinstance(content, str):
         return v1.TextContent(content)
     if isinstance(content, CONTENT_BLOCKS):

@@ -1,11 +1,10 @@
-"""Updates: what a session says and does, in the classes in which everyone reads it, whichever version it came in.
+"""Updates: the events of a session, in the classes in which all code reads them, whichever version they came in.
 
-They are shaped by version 2, which can say everything: an update creates what it names, or changes the fields that it
-carries. Version 1 has some updates of its own, which mean one of these (see `v1`).
+They are shaped by version 2, which can express everything: an update creates the thing it names, or changes the fields
+that it contains. Version 1 has some updates of its own, each of which means one of these (see `v1`).
 
-In an upsert, a field left out, `null` and a value are three things: as it was, cleared, replaced. A list is replaced
-whole, and an empty one clears like `null`. `_meta` alone is patched key by key: a key that is left out stays, `null`
-removes it.
+In an upsert, an omitted field, `null` and a value are three things: unchanged, cleared, replaced. A list is replaced
+whole, and an empty one clears like `null`. Only `_meta` is patched key by key: an omitted key stays, `null` removes it.
 """
 
 # pyright: reportGeneralTypeIssues=false
@@ -46,7 +45,7 @@ AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
 
 
 class _EqualAcrossVersions:
-    """A value of which a version has a class of its own, with its own conditions; equal values of both are equal."""
+    """A value for which a version has its own class, with its own conditions; equal values of both are equal."""
 
     __slots__ = ()
     __struct_fields__: ClassVar[tuple[str, ...]]
@@ -69,9 +68,9 @@ class _InBothVersions(_EqualAcrossVersions, Model): ...
 class _UpsertInBothVersions(_EqualAcrossVersions, Upsert): ...
 
 
-# Messages, whole and as they stream: what the user, the agent and its thinking say.
+# Messages of the user and the agent, and the agent's thoughts, whole and as they stream.
 #
-# A whole message replaces what was there. User messages, agent messages and thoughts have id spaces of their own.
+# A whole message replaces earlier content. User messages, agent messages and thoughts have separate id spaces.
 
 
 MessageId = NewType("MessageId", str)
@@ -138,7 +137,7 @@ class AgentThought(Upsert, tag_field="sessionUpdate", tag="agent_thought"):
         return cls(message_id, [as_block(block) for block in content])
 
 
-# Plans: what an agent means to do, step by step.
+# Plans: an agent's intentions, step by step.
 
 
 PlanId = NewType("PlanId", str)
@@ -162,7 +161,7 @@ class PlanEntry(_InBothVersions):
 
 
 class PlanItems(_InBothVersions, tag_field="type", tag="items"):
-    """A plan as a list of steps."""
+    """Return a plan as a list of steps."""
 
     plan_id: PlanId
     entries: ValidItems[PlanEntry]
@@ -199,8 +198,8 @@ class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
 
 # Diffs: which files changed and how, and a patch to show. Proposal: diff-file-states.
 #
-# `changes` says what happened to which file, also where no text tells it (a move, a picture); `patch` is for reading,
-# and may be left out.
+# `changes` has the kind of change of each file, even without a text (a move, a picture); `patch` is for reading, and
+# may be left out.
 
 
 DiffFileType: TypeAlias = Annotated[str, words("text", "binary", "directory", "symlink")]
@@ -271,7 +270,7 @@ class Diff(Model, tag_field="type", tag="diff"):
 
     @property
     def summary(self) -> list[str]:
-        """What happened to each file, a line each; for a diff without a patch.
+        """Return the kind of change of each file, a line each; for a diff without a patch.
 
         >>> Diff([DiffAdd("/a"), DiffMove("/b", "/c")]).summary
         ['added /a', 'moved /b to /c']
@@ -297,7 +296,7 @@ _DONE: dict[type, str] = {
 }
 
 
-# Tool calls: what an agent does, and what came of it. Proposals: tool-call-updates, diff-file-states.
+# Tool calls: an agent's actions and their results. Proposals: tool-call-updates, diff-file-states.
 #
 # One upsert both begins and changes a tool call; content may be streamed.
 
@@ -345,7 +344,7 @@ class TextDiff(_InBothVersions, tag_field="type", tag="diff"):
     deleted: Unstable[Tolerant[bool]] = False
 
     def unified(self) -> str:
-        """The change as a unified diff, for showing it as text; empty if nothing differs.
+        """Return the change as a unified diff, for showing it as text; empty if nothing differs.
 
         >>> print(TextDiff("a.txt", "one\\n2\\n", "one\\ntwo\\n").unified())
         --- a.txt
@@ -362,7 +361,7 @@ class TextDiff(_InBothVersions, tag_field="type", tag="diff"):
 
 
 if TYPE_CHECKING:
-    # A `TextDiff` stands for the `Diff` that the dialect of version 2 makes of it, and is what version 1 sends.
+    # The dialect of version 2 converts a `TextDiff` to a `Diff`; version 1 sends it unchanged.
     ToolCallContent: TypeAlias = Content | Diff | TextDiff | Terminal | SessionReference | Unknown
 else:
     ToolCallContent = Open[Content | Diff | Terminal | SessionReference]
@@ -418,7 +417,7 @@ class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call
         *,
         title: str | None = None,
     ) -> ToolCallProgress:
-        """A file is being changed; the diff shows how."""
+        """Return an update that reports a change of a file; the diff shows it."""
         diff, place = Diff.of(path, new_text, old_text), ToolCallLocation(path)
         return cls(tool_call_id, title or f"Edit {path}", "edit", "pending", [diff], [place])
 
@@ -472,7 +471,7 @@ class AvailableCommandsUpdate(_InBothVersions, tag_field="sessionUpdate", tag="a
     available_commands: ValidItems[AvailableCommand]
 
 
-# Config options: what a user may choose about a session. A mode is an option; older agents have only modes.
+# Config options: a user's choices about a session. A mode is an option; older agents have only modes.
 
 
 SessionConfigId = NewType("SessionConfigId", str)
@@ -481,7 +480,7 @@ SessionConfigGroupId = NewType("SessionConfigGroupId", str)
 SessionConfigOptionCategory: TypeAlias = Annotated[
     str, words("mode", "model", "model_config", "thought_level", "speed")
 ]
-"""What an option is about, so that a client can place it well. Names of one's own begin with `_`."""
+"""The topic of an option, so that a client can place it well. Names of your own begin with `_`."""
 
 
 class SessionConfigSelectOption(Model):
@@ -578,7 +577,7 @@ class ModelInfo(Model):
     description: Tolerant[str | None] = None
 
 
-# Terminals that an agent has: commands it runs itself, for the client to show.
+# Terminals of an agent: commands it runs itself, for the client to show.
 
 
 _CellCount = Annotated[int, Meta(ge=1, le=2**16 - 1)]
@@ -592,7 +591,7 @@ class TerminalExitStatus(Model):
 
 
 class TerminalOutput(Model):
-    """The whole output that is kept, encoded in base64."""
+    """The whole stored output, encoded in base64."""
 
     data: str
 
@@ -641,7 +640,7 @@ class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output
         return cls(terminal_id, base64.b64encode(output).decode("ascii"))
 
 
-# What a session does: it works, it waits for its user, or it is idle; and what runs in the background.
+# A session's activity: it works, it waits for its user, or it is idle; and its background work.
 
 
 ErrorCode: TypeAlias = Annotated[Int32, "ErrorCode"]
@@ -673,9 +672,10 @@ class RunningStateUpdate(_InBothVersions, tag_field="state", tag="running"):
 
 
 class IdleStateUpdate(_InBothVersions, tag_field="state", tag="idle"):
-    """The session is not at work.
+    """The session is idle.
 
-    `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
+    `stop_reason` is the reason why the last turn ended, in the words of `StopReason` or `error`; the latter comes with
+    `error`.
     """
 
     stop_reason: Tolerant[str | None] = None
@@ -733,7 +733,7 @@ class SessionCancelCapabilities(Model):
 
 
 class SubagentSessionCapabilities(Model):
-    """What a client may do with a subagent's session."""
+    """The actions of a client on a subagent's session."""
 
     cancel: Tolerant[SessionCancelCapabilities | None] = None
 
@@ -769,7 +769,7 @@ class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message
     content: ContentBlock
 
 
-# The session: its title, its context, and what else its user is told.
+# The session: its title, its context, and other information for its user.
 
 
 class SessionInfoUpdate(_UpsertInBothVersions, tag_field="sessionUpdate", tag="session_info_update"):
@@ -828,7 +828,7 @@ class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_s
 
 
 class ReplayComplete(Model, tag_field="sessionUpdate", tag="replay_complete"):
-    """The end of the replay that `session/resume` asked for; what follows is live."""
+    """The end of the replay that `session/resume` requested; later updates are live."""
 
 
 # Cursors: places in a session's history at which it can be forked. Proposal: session-cursors.
@@ -919,7 +919,7 @@ class CursorUpdate(Upsert, tag_field="sessionUpdate", tag="cursor_update"):
 
 @unstable
 class PromptSuggestion(Model):
-    """A prompt that the user may want to send next, as it can be sent."""
+    """A prompt that the user may want to send next, ready to be sent."""
 
     prompt: list[ContentBlock]
 
@@ -966,4 +966,4 @@ Update: TypeAlias = (
     | PromptSuggestionsUpdate
     | Unknown
 )
-"""An update, as everyone reads it."""
+"""An update in its public form."""

@@ -1,7 +1,7 @@
 """The tolerant reader, for values that the strict decoder refused.
 
 Real peers send fields that are slightly wrong, variants that are newer than this version of Accord, and emoji cut in
-two. The protocol says for each field what to do then (see the markers in `base`). This module follows these rules:
+two. The protocol defines for each field what to do then (see the markers in `base`). This module follows these rules:
 
 1. An object that was refused is read field by field, because one of its fields is bad. The items of its lists and maps
    are first read strictly by msgspec, so a long list with one bad item costs little.
@@ -54,7 +54,7 @@ Reader: TypeAlias = Callable[[Json], Any]
 
 
 class TooManyRepairs(Exception):
-    """More values of a message are damaged or unknown than are read."""
+    """Too many values of a message are damaged or unknown."""
 
 
 class _Repairs(threading.local):
@@ -88,7 +88,7 @@ class Misfit(Exception):
 
 @contextlib.contextmanager
 def keeping_members() -> Generator[None]:
-    """While this lasts, this thread's `read` keeps the members that the types do not know."""
+    """During this block, this thread's `read` keeps the members that the types do not know."""
     _repairs.keeping = True
     try:
         yield
@@ -121,7 +121,7 @@ def strictly(choice: type[Any], value: Json) -> Any:
 def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
     """A strict decoder for this type; only one thread at a time makes one.
 
-    msgspec keeps its knowledge about a class on the class, and puts it there before it is complete. A second thread
+    msgspec stores its knowledge about a class on the class, and puts it there before it is complete. A second thread
     that then uses the class crashes the interpreter. Complete knowledge is only read, so it is safe to use.
     """
     with _one_at_a_time:
@@ -131,9 +131,9 @@ def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def convert_alone(value: Json, type: Any) -> Any:
-    """Read a plain value as a type of an author's, by msgspec; only one thread at a time, like `decoder_of`.
+    """Read a plain value as an author's type, by msgspec; only one thread at a time, like `decoder_of`.
 
-    The type is not kept, because a program may make a new class for each value.
+    The type is not cached, because a program may make a new class for each value.
     """
     with _one_at_a_time:
         return msgspec.convert(value, type, str_keys=True)

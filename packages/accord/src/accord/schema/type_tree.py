@@ -123,7 +123,7 @@ class Field(msgspec.Struct, frozen=True):
 
 @functools.cache
 def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The fields of this class, inherited ones included, in their order; without those that a peer invented."""
+    """Return the fields of this class, including inherited ones, in their order; without those that a peer invented."""
     cls = plain_class(cls)
     hints = typing.get_type_hints(cls, include_extras=True)
     return tuple(_field(field, hints[field.name]) for field in msgspec.structs.fields(cls))
@@ -131,7 +131,7 @@ def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 @functools.cache
 def second_union(cls: type[msgspec.Struct]) -> Tagged | None:
-    """The union whose variants are all in this class, if one of its fields is the tag of that union."""
+    """Return the union whose variants are all in this class, if one of its fields is the tag of that union."""
     for hint in typing.get_type_hints(cls, include_extras=True).values():
         for extra in getattr(hint, "__metadata__", ()):
             if isinstance(extra, SecondTag) and isinstance(union := node_of(extra.union), Tagged):

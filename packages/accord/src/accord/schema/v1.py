@@ -1,4 +1,4 @@
-"""Version 1 of the protocol: its messages and their parts, by topic, as the specification has them.
+"""Version 1 of the protocol: its messages and their parts, by topic, as in the specification.
 
 The types of next edit suggestions, which few programs need, are in `v1_nes`, and load when one of them is first used.
 """
@@ -105,13 +105,13 @@ if TYPE_CHECKING:
     from accord.schema.v1_nes import *
 
 
-# What belongs to the protocol itself rather than to a topic: request ids, errors, cancelling one request.
+# Parts of the protocol itself rather than of a topic: request ids, errors, cancelling one request.
 #
 # Pages: overview, cancellation, extensibility.
 
 
 RequestId: TypeAlias = Annotated[Int64 | str | None, "RequestId"]
-"""What names a call until it is answered. Type-exact: `"3"` is not `3`."""
+"""Identifies a call until it is answered. Type-exact: `"3"` is not `3`."""
 
 
 class CancelRequestNotification(Notification, method="$/cancel_request"):
@@ -146,7 +146,7 @@ class AvailableCommandsUpdate(updates.AvailableCommandsUpdate):
     available_commands: Tolerant[ValidItems[AvailableCommand]]  # type: ignore[assignment]
 
 
-# Session config options: what a user may choose about a session. Page: session-config-options.
+# Session config options: a user's choices about a session. Page: session-config-options.
 
 
 class SessionConfigSelectGroup(updates.SessionConfigSelectGroup):
@@ -247,7 +247,7 @@ class SessionModeState(Model):
     available_modes: Tolerant[ValidItems[SessionMode]]
 
 
-# What agents and clients declare of next edit suggestions: every `initialize` has room for it, see `nes`.
+# The declarations of agents and clients about next edit suggestions: every `initialize` has room for them, see `nes`.
 
 
 PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-8")]
@@ -323,7 +323,7 @@ class NesEditHistoryCapabilities(Model):
 
 @unstable
 class NesUserActionsCapabilities(Model):
-    """Send what the user did along."""
+    """Send the user's recent actions along."""
 
     max_count: Tolerant[Uint32 | None] = None
 
@@ -340,7 +340,7 @@ class NesDiagnosticsCapabilities(Model):
 
 @unstable
 class NesContextCapabilities(Model):
-    """What the agent wants to see with each request."""
+    """The context that the agent wants with each request."""
 
     recent_files: Tolerant[NesRecentFilesCapabilities | None] = None
     related_snippets: Tolerant[NesRelatedSnippetsCapabilities | None] = None
@@ -389,7 +389,7 @@ class ClientNesCapabilities(Model):
 
 
 class AuthMethodAgent(Model):
-    """A login method that the agent carries out by itself; the one variant without a `type`."""
+    """A login method that the agent performs itself; the one variant without a `type`."""
 
     id: AuthMethodId
     name: str
@@ -472,7 +472,7 @@ class AuthCapabilities(Model):
     terminal: Tolerant[bool] = False
 
 
-# The first call of a connection: versions, capabilities, who is who. Page: initialization.
+# The first call of a connection: versions, capabilities, names. Page: initialization.
 
 
 # What a client can do
@@ -495,7 +495,7 @@ class CompactionCapabilities(Shape):
 
 @unstable
 class SessionCursorsCapabilities(Shape):
-    """Declares that the client takes the cursors of a session."""
+    """Declares that the client supports the cursors of a session."""
 
 
 class ClientSessionCapabilities(Model):
@@ -513,7 +513,7 @@ class SubagentCapabilities(Model):
 
 
 class PlanCapabilities(Model):
-    """Declares that the client takes several plans, updated and removed by id."""
+    """Declares that the client supports several plans, updated and removed by id."""
 
 
 class ClientCapabilities(Model):
@@ -591,7 +591,7 @@ class AgentCapabilities(Model):
 
 
 class InitializeResponse(Model):
-    """The result of `initialize`: the agreed protocol version, and what the agent offers."""
+    """The result of `initialize`: the negotiated protocol version, and the agent's capabilities."""
 
     protocol_version: ProtocolVersion
     agent_capabilities: Tolerant[AgentCapabilities] = AgentCapabilities()
@@ -600,7 +600,7 @@ class InitializeResponse(Model):
 
 
 class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
-    """Open the connection: the newest protocol version of the client, and what it offers."""
+    """Open the connection: the newest protocol version of the client, and its capabilities."""
 
     protocol_version: ProtocolVersion
     client_capabilities: Tolerant[ClientCapabilities] = ClientCapabilities()
@@ -729,7 +729,7 @@ AnyMcpNotification.__params__ = choice(
 )
 
 
-# Sessions: starting, finding, taking up again, ending.
+# Sessions: starting, finding, resuming, ending.
 #
 # Pages: session-setup, session-list, session-delete, session-modes, session-config-options; proposals: session-fork,
 # session-close, session-resume, additional-directories.
@@ -934,7 +934,7 @@ class PromptResponse(Model):
 
 
 class PromptRequest(Request[PromptResponse], method="session/prompt", patient=True):
-    """Send a message of the user; the answer comes when the agent is done with it."""
+    """Send a message of the user; the answer comes when the agent has finished with it."""
 
     session_id: SessionId
     prompt: list[ContentBlock]
@@ -950,7 +950,7 @@ class CancelNotification(Notification, method="session/cancel", immediate=True):
     session_id: SessionId
 
 
-# Plans: what an agent means to do, step by step. Page: agent-plan; proposal: plan-operations.
+# Plans: an agent's intentions, step by step. Page: agent-plan; proposal: plan-operations.
 
 
 PlanEntryPriority = Literal["high", "medium", "low"]
@@ -970,7 +970,7 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
     entries: Tolerant[ValidItems[PlanEntry]]
 
     def as_update(self, *, is_known: bool = False) -> updates.PlanUpdate:  # noqa: ARG002
-        """What it says, as everyone reads it: the steps of the plan `main`, as that plan has no id here."""
+        """Return it in its public form: the steps of the plan `main`, as that plan has no id here."""
         made = updates.PlanUpdate(updates.PlanItems(updates.MAIN_PLAN, list(self.entries)), meta=self.meta)
         return with_unknown_members(made, unknown_members(self))
 
@@ -980,7 +980,7 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
 
 
 class PlanItems(updates.PlanItems):
-    """A plan as a list of steps."""
+    """Return a plan as a list of steps."""
 
     entries: Tolerant[ValidItems[PlanEntry]]  # type: ignore[assignment]
 
@@ -1055,7 +1055,7 @@ class WaitForTerminalExitRequest(Request[WaitForTerminalExitResponse], method="t
 
 
 class KillTerminalResponse(Model):
-    """The result of `terminal/kill`: the command was told to end; its output can still be read."""
+    """The result of `terminal/kill`: the command was ended; its output can still be read."""
 
 
 class KillTerminalRequest(Request[KillTerminalResponse], method="terminal/kill"):
@@ -1106,7 +1106,7 @@ class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text
     content: str
 
 
-# Tool calls: what an agent does, and what came of it. Page: tool-calls.
+# Tool calls: an agent's actions and their results. Page: tool-calls.
 
 
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
@@ -1141,7 +1141,7 @@ class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
     name: Tolerant[str | None] = None
 
     def as_update(self, *, is_known: bool = False) -> updates.ToolCallProgress:
-        """What it says, as everyone reads it. A call whose id `is_known` begins anew: what it leaves out is cleared."""
+        """Return it in its public form. A call whose id `is_known` begins again: omitted fields are cleared."""
         return _patch(self, updates.ToolCallProgress, clears=is_known)
 
     @classmethod
@@ -1159,7 +1159,7 @@ class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
         *,
         title: str | None = None,
     ) -> ToolCall:
-        """A file is being changed; the diff shows how."""
+        """Return an update that reports a change of a file; the diff shows it."""
         diff, place = Diff(path, new_text, old_text), ToolCallLocation(path)
         return cls(tool_call_id, title or f"Edit {path}", "edit", "pending", [diff], [place])
 
@@ -1178,7 +1178,7 @@ class ToolCallUpdate(Model):
     name: Tolerant[str | None] = None
 
     def as_update(self, *, is_known: bool = False) -> updates.ToolCallUpdate:  # noqa: ARG002
-        """What it says, as everyone reads it."""
+        """Return it in its public form."""
         return _patch(self, updates.ToolCallUpdate)
 
 
@@ -1192,7 +1192,7 @@ class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call
     """A `ToolCallUpdate` as a session update."""
 
     def as_update(self, *, is_known: bool = False) -> updates.ToolCallProgress:  # noqa: ARG002
-        """What it says, as everyone reads it."""
+        """Return it in its public form."""
         return _patch(self, updates.ToolCallProgress)
 
 
@@ -1251,7 +1251,7 @@ class RequestPermissionRequest(Request[RequestPermissionResponse], method="sessi
     options: list[PermissionOption]
 
 
-# Subagents and messages between sessions. What else updates consist of is in `shared_updates`.
+# Subagents and messages between sessions. Other parts of updates are in `shared_updates`.
 
 
 @needs("subagents")
@@ -1271,9 +1271,9 @@ class SessionMessage(updates.SessionMessage):
     __replaces_meta__ = True
 
 
-# Session updates: everything that an agent tells while it works.
+# Session updates: all reports of an agent while it works.
 #
-# Pages: prompt-turn, session-list (session info), session-usage; and whatever the variants' own files say.
+# Pages: prompt-turn, session-list (session info), session-usage; and those of the variants' own files.
 
 
 class ConfigOptionUpdate(updates.ConfigOptionUpdate):
@@ -1326,7 +1326,7 @@ SessionUpdate: TypeAlias = Open[
     | CursorUpdate
     | PromptSuggestionsUpdate
 ]
-"""One thing that happened in a session."""
+"""One event in a session."""
 
 
 class SessionNotification(Notification, method="session/update", stream=True):

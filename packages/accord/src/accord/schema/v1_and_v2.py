@@ -1,4 +1,4 @@
-"""What both versions of the protocol say in the same words: messages and their parts, by topic."""
+"""Types that are the same in both versions of the protocol: messages and their parts, by topic."""
 
 # pyright: reportGeneralTypeIssues=false
 # It imports UNSET, which is Final.
@@ -31,11 +31,11 @@ from accord.schema.base import (
 from accord.schema.content import ContentBlock
 from accord.schema.shared_updates import SessionConfigId, SessionId
 
-# Methods and messages of one's own. Page: extensibility.
+# Methods and messages of your own. Page: extensibility.
 
 
 ExtRequest: TypeAlias = Json
-"""Params of a request whose method begins with `_`: the two sides agree on them between themselves."""
+"""Params of a request whose method begins with `_`: the two sides define them between themselves."""
 
 ExtResponse: TypeAlias = Json
 
@@ -86,7 +86,7 @@ class AuthStatusCapabilities(Model):
     """Declares that the agent answers `auth/status`."""
 
 
-# The first call of a connection: versions, capabilities, who is who. Page: initialization.
+# The first call of a connection: versions, capabilities, names. Page: initialization.
 
 
 ProtocolVersion: TypeAlias = Annotated[Uint16, "ProtocolVersion"]
@@ -121,7 +121,7 @@ class PromptSuggestionsEmbeddedContextCapabilities(Model):
 
 @unstable
 class PromptSuggestionsCapabilities(Model):
-    """Declares that the client shows suggested prompts, and the content they may hold besides text and links."""
+    """Declares that the client shows suggested prompts, and their content besides text and links."""
 
     image: Tolerant[PromptSuggestionsImageCapabilities | None] = None
     audio: Tolerant[PromptSuggestionsAudioCapabilities | None] = None
@@ -176,7 +176,7 @@ class SessionTitleCapabilities(Model):
 
 @unstable
 class SessionOptionsCapabilities(Model):
-    """Declares that the agent answers `session/options`, and takes config options when a session is opened."""
+    """Declares that the agent answers `session/options`, and accepts config options when a session is opened."""
 
 
 class SessionSystemPromptOverrideCapabilities(Model):
@@ -241,7 +241,7 @@ class McpError(Shape):
 
 @unstable
 class MessageMcpResponse(Model):
-    """The answer of an MCP server: a result, or an error of its own."""
+    """The answer of an MCP server: a result, or its own error."""
 
     result: Json | UnsetType = UNSET
     error: McpError | UnsetType = UNSET
@@ -269,7 +269,7 @@ class MessageMcpNotification(Notification, method="mcp/message", unstable=True, 
     params: dict[str, Json] | None = None
 
 
-# Sessions: finding them, ending them, and what their answers say of them. Pages: session-list, session-delete.
+# Sessions: finding them, ending them, and their details in answers. Pages: session-list, session-delete.
 
 
 SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
@@ -294,7 +294,7 @@ SessionArchiveFilter: TypeAlias = Annotated[str, words("exclude", "include", "on
 
 
 class CloseSessionResponse(Model):
-    """The result of `session/close`: the session takes no more requests."""
+    """The result of `session/close`: the session accepts no more requests."""
 
 
 class CloseSessionRequest(Request[CloseSessionResponse], method="session/close", needs="session_capabilities.close"):

@@ -1,8 +1,8 @@
 """Next edit suggestions, and the documents they are about: proposed (next-edit-suggestions).
 
-They have sessions of their own, beside the chat sessions. No longer in the pinned schema files, but kept as it was by
-the TypeScript SDK, whose validators say which fields are tolerant; see `legacy`. What is
-declared of them is in `nes_capabilities`.
+They have their own sessions, beside the chat sessions. They are no longer in the pinned schema files, but the
+TypeScript SDK has kept them unchanged, and its validators show which fields are tolerant; see `legacy`. Their
+capabilities are in `nes_capabilities`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class DidSaveDocumentNotification(Notification, method="document/didSave", unsta
 
 
 class DidFocusDocumentNotification(Notification, method="document/didFocus", unstable=True):
-    """Tells the agent that the user turned to a document."""
+    """Notifies the agent that a document got the focus."""
 
     session_id: SessionId
     uri: str

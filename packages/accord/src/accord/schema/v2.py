@@ -1,12 +1,12 @@
-"""Version 2 of the protocol: its messages and their parts, by topic, as the specification has them.
+"""Version 2 of the protocol: its messages and their parts, by topic, as in the specification.
 
-Each topic begins with what differs from version 1; what does not differ is in `v1_and_v2`.
+Each topic begins with its differences from version 1; common types are in `v1_and_v2`.
 
-Upserts: updates that create what they name, or change the fields that they carry.
+Upserts: updates that create the thing they name, or change the fields that they contain.
 
-In a patch field, left out, `null` and a value are three things: as it was, cleared, replaced. A list is replaced whole,
-and an empty one clears like `null`. `_meta` alone is patched key by key: a key that is left out stays, `null` removes
-it.
+In a patch field, an omitted value, `null` and a value are three things: unchanged, cleared, replaced. A list is
+replaced whole, and an empty one clears like `null`. Only `_meta` is patched key by key: an omitted key stays, `null`
+removes it.
 
 | upsert | named by | patch fields |
 |---|---|---|
@@ -156,13 +156,13 @@ from accord.schema.shared_updates import (
 )
 from accord.schema.v1_and_v2 import *
 
-# What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
+# Parts of the protocol itself rather than of a topic: request ids, absolute paths, errors and their data.
 #
 # Differs from version 1: a request id is never `null`; the data of two errors have a shape.
 
 
 RequestId: TypeAlias = Annotated[Int64 | str, "RequestId"]
-"""What names a call until it is answered. Type-exact: `"3"` is not `3`."""
+"""Identifies a call until it is answered. Type-exact: `"3"` is not `3`."""
 
 
 class UnsupportedProtocolVersionErrorData(Model):
@@ -179,7 +179,7 @@ class SessionNotFoundErrorData(Model):
 
 
 def _shape_of_error_data(value: Json) -> Any:
-    """A known shape, if the value fits it and holds nothing that would be lost."""
+    """Return the value in a known shape, if it fits it without loss."""
     match value:
         case {"requested": requested, "supported": [*supported], **rest} if _is_meta(rest):
             return UnsupportedProtocolVersionErrorData if all(map(_is_version, [requested, *supported])) else Any
@@ -221,10 +221,10 @@ class CancelRequestNotification(Notification, method="$/cancel_request"):
     request_id: RequestId
 
 
-# Session config options: what a user may choose about a session, its mode included.
+# Session config options: a user's choices about a session, including its mode.
 #
-# Differs from version 1: options and groups are named by `configId` and `groupId`, and modes are options of the category
-# `mode`.
+# Differs from version 1: options and groups are named by `configId` and `groupId`, and modes are options of the
+# category `mode`.
 
 
 class SetSessionConfigOptionResponse(Model):
@@ -278,7 +278,7 @@ InitialSessionConfigOption: TypeAlias = Annotated[
 
 
 class AuthMethodAgent(Model, tag_field="type", tag="agent"):
-    """A login method that the agent carries out by itself."""
+    """A login method that the agent performs itself."""
 
     method_id: AuthMethodId
     name: str
@@ -332,10 +332,10 @@ class ClientAuthCapabilities(Model):
     terminal: Tolerant[TerminalAuthCapabilities | None] = None
 
 
-# The first call of a connection: versions, capabilities, who is who. Proposals: overview, required-session-methods.
+# The first call of a connection: versions, capabilities, names. Proposals: overview, required-session-methods.
 #
-# Differs from version 1: both sides have `capabilities` and, always, `info`; a capability is there as an object or not at
-# all; `session` stands for the methods that every agent with sessions has.
+# Differs from version 1: both sides have `capabilities` and, always, `info`; a capability is an object or absent;
+# `session` covers the methods that every agent with sessions has.
 
 
 @unstable
@@ -447,7 +447,7 @@ class AgentCapabilities(Model):
 
 
 class InitializeResponse(Model):
-    """The result of `initialize`: the agreed protocol version, the agent's name, and what it offers."""
+    """The result of `initialize`: the negotiated protocol version, the agent's name, and its capabilities."""
 
     protocol_version: ProtocolVersion
     info: Implementation
@@ -456,7 +456,7 @@ class InitializeResponse(Model):
 
 
 class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
-    """Open the connection: the newest protocol version of the client, its name, and what it shows."""
+    """Open the connection: the newest protocol version of the client, its name, and its capabilities."""
 
     protocol_version: ProtocolVersion
     info: Implementation
@@ -465,7 +465,7 @@ class InitializeRequest(Request[InitializeResponse], method="initialize", handsh
 
 # MCP servers that a client gives to a session.
 #
-# Differs from version 1: every server says its `type`, `stdio` included; server-sent events are gone.
+# Differs from version 1: every server has a `type`, including `stdio`; server-sent events are gone.
 
 
 class McpServerStdio(Model, tag_field="type", tag="stdio"):
@@ -488,7 +488,7 @@ class McpServerHttp(Model, tag_field="type", tag="http"):
 McpServer: TypeAlias = Open[McpServerStdio | McpServerHttp | McpServerAcp]
 
 
-# Messages as they stream. Differs from version 1: every message has an id, which the agent gives.
+# Messages as they stream. Differs from version 1: every message has an id, which the agent chooses.
 
 
 class ContentChunk(updates.ContentChunk):
@@ -509,7 +509,7 @@ class AgentThoughtChunk(ContentChunk, updates.AgentThoughtChunk):
     """Part of a thought of the agent."""
 
 
-# Terminals that an agent has: the one thing a client may ask is to cancel a command, where the terminal offers it.
+# Terminals of an agent: a client may only ask to cancel a command, if the terminal offers that.
 
 
 class CancelTerminalResponse(Model):
@@ -523,12 +523,12 @@ class CancelTerminalRequest(Request[CancelTerminalResponse], method="terminal/ca
     terminal_id: TerminalId
 
 
-# How a session stands: at work, idle, waiting for its user; and what runs in the background. Proposal: prompt.
+# A session's activity: at work, idle, waiting for its user; and its background work. Proposal: prompt.
 #
-# New in version 2. An idle update ends a turn and says why; in version 1 the answer to the prompt does.
+# New in version 2. An idle update ends a turn and has the reason; in version 1 the answer to the prompt does.
 
 
-# In all of these, `background` is everything that runs there now; None says nothing about it, an empty list: nothing.
+# In all of these, `background` is the present background work; None says nothing about it, an empty list: nothing.
 
 
 class RunningStateUpdate(updates.RunningStateUpdate):
@@ -538,9 +538,9 @@ class RunningStateUpdate(updates.RunningStateUpdate):
 
 
 class IdleStateUpdate(updates.IdleStateUpdate):
-    """The session is idle; `stop_reason` says why work ended, and `error` comes with the reason `error`.
+    """The session is idle; `stop_reason` is the reason why work ended, and `error` comes with the reason `error`.
 
-    Other words are kept; what else comes with them is not.
+    Other words are kept; further members that come with them are not.
     """
 
     error: Tolerant[Error | None] = None
@@ -584,10 +584,10 @@ class CancelToolCallRequest(Request[CancelToolCallResponse], method="tool_call/c
     tool_call_id: ToolCallId
 
 
-# Sessions: starting, finding, taking up again, ending. Proposals: required-session-methods, session-resume-replay.
+# Sessions: starting, finding, resuming, ending. Proposals: required-session-methods, session-resume-replay.
 #
-# Differs from version 1: `session/load` is `session/resume` with `replay_from`; there are no modes, but config options;
-# answers may bring the first commands.
+# Differs from version 1: `session/load` is `session/resume` with `replay_from`; there are no modes, but config
+# options; answers may include the first commands.
 
 
 SessionListCursor = NewType("SessionListCursor", str)
@@ -710,12 +710,12 @@ class SessionStatusRequest(Request[SessionStatusResponse], method="session/statu
 
 # Prompting and cancelling. Proposal: prompt.
 #
-# Differs from version 1: the answer comes when the message has its place in the conversation, not when the work is done;
-# that is told by an idle `StateUpdate`.
+# Differs from version 1: the answer comes when the message has its place in the conversation, not when the work is
+# done; an idle `StateUpdate` reports that.
 
 
 IdempotencyKey: TypeAlias = Annotated[Annotated[str, Meta(min_length=1, max_length=255)], "IdempotencyKey"]
-"""What a client gives to one submission of a prompt; each retry has the same, so that the message is inserted once."""
+"""A client's key for one submission of a prompt, the same for each retry, so that the message is inserted once."""
 
 
 class PromptResponse(Model):
@@ -744,7 +744,7 @@ class CancelSessionNotification(Notification, method="session/cancel", immediate
 
 # Asking the user before doing something. Proposal: permission-requests.
 #
-# Differs from version 1: the question has a title of its own, and what it is about is an open union, or left out.
+# Differs from version 1: the question has its own title, and its subject is an open union, or omitted.
 
 
 PermissionOptionKind: TypeAlias = Annotated[str, words("allow_once", "allow_always", "reject_once", "reject_always")]
@@ -912,10 +912,10 @@ class SubagentUpdate(updates.SubagentUpdate):
     state: Tolerant[Patch[StateUpdate]] = UNSET
 
 
-# Session updates: everything that an agent tells, at any time.
+# Session updates: all reports of an agent, at any time.
 #
-# Differs from version 1: whole messages, state and terminals are told too; `tool_call`, `plan` and `current_mode_update`
-# are gone.
+# Differs from version 1: there are also whole messages, states and terminals; `tool_call`, `plan` and
+# `current_mode_update` are gone.
 
 
 SessionUpdate: TypeAlias = Open[
@@ -946,7 +946,7 @@ SessionUpdate: TypeAlias = Open[
     | CursorUpdate
     | PromptSuggestionsUpdate
 ]
-"""One thing that happened in a session."""
+"""One event in a session."""
 
 
 class UpdateSessionNotification(Notification, method="session/update", stream=True):

@@ -1,7 +1,7 @@
-"""What a client lends: files, terminals, permission and forms.
+"""The services that a client lends: files, terminals, permission and forms.
 
 `accord.Files`, `accord.Terminals`, `accord.Permissions` and `accord.Elicitation` are the services. The names here are
-for clients with an interface of their own: they guard a service by permission, keep what the agent wrote, and show a
+for clients with a user interface of their own: they guard a service by permission, store the agent's writes, and show a
 question.
 
     answers = UsePermissions(ask, level="edit")                   # asks for what is neither read nor edited

@@ -1,4 +1,4 @@
-"""Asks the user what an agent wants to know: forms to fill in, and links to visit.
+"""Asks the user an agent's questions: forms to fill in, and links to visit.
 
     elicitation/create ─▶ a FormQuestion ─▶ fill(question) ─▶ checked against the schema ─▶ accept, decline or cancel
                       └─▶ a LinkQuestion ─▶ visit(question) ─▶ consent, and later `elicitation/complete`
@@ -40,7 +40,7 @@ class FormQuestion:
     """A form to fill in."""
 
     message: str
-    """What the agent says about the form."""
+    """The agent's text about the form."""
     schema: v1.ElicitationSchema
     """The fields as the agent sent them; `fields` are easier to use."""
     session: ServedSession | None
@@ -48,7 +48,7 @@ class FormQuestion:
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The content so far: the defaults, or the last answer if it was invalid."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What was wrong with the last answer, by field."""
+    """The problems of the last answer, by field."""
 
     @property
     def fields(self) -> list[FormField]:
@@ -61,13 +61,13 @@ class LinkQuestion:
     """A link to visit. Display all of it, its domain highlighted, and its warnings before the user agrees."""
 
     message: str
-    """What the agent says about the visit."""
+    """The agent's text about the visit."""
     link: UrlToVisit
     """The URL, its parts and its warnings."""
     session: ServedSession | None
     """The session; None for a question outside any session, such as one during login."""
     completed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the agent says that the visit is complete, which may never happen."""
+    """Set when the agent reports that the visit is complete, which may never happen."""
 
 
 Filled: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
@@ -82,9 +82,9 @@ class Elicitation(Service):
     `fill(question)` returns the content of the form, False if the user declines, or None if they dismiss it. If the
     content does not fit the schema, `fill` is called again with the problems. `visit(question)` opens the link if the
     user agrees, and returns whether they did; None if they dismissed the question. `on_complete(question)` is called
-    when the agent says that the visit is complete.
+    when the agent reports that the visit is complete.
 
-    The answer contains only what the form asks for. A form that asks for a secret, or has more fields, choices or text
+    The answer contains only the fields of the form. A form that asks for a secret, or has more fields, choices or text
     than `accord.services.form_fields` allows, is refused without asking the user.
 
         async def fill(question: accord.FormQuestion):
@@ -189,7 +189,7 @@ class Elicitation(Service):
         return v1.ElicitationCancelAction() if agreed is None else v1.ElicitationDeclineAction()
 
     async def _answered(self, session: ServedSession | None, ask: Callable[[Any], Any], question: Any) -> Any:
-        """Return what the user says; None if the turn was cancelled before."""
+        """Return the user's answer; None if the turn was cancelled before."""
         try:
             return await self._questions.ask(session, ask, question)
         except TurnCancelledError:
@@ -201,7 +201,7 @@ def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
     _refuse_long(message)
     if (problem := form_excess(schema)) is not None:
         raise RequestError.invalid_params(problem)
-    # rfd-elicitation, Restricted JSON Schema: the agent, and often a model, sees what is typed into a form.
+    # rfd-elicitation, Restricted JSON Schema: the agent, and often a model, sees the user's input in a form.
     if secrets := secrets_in(schema):
         problem = "a form must not ask for secrets: send the user to a page by a question of mode 'url'"
         raise RequestError.invalid_params(problem, fields=[name[:LONGEST_NAME] for name in secrets])

@@ -1,4 +1,4 @@
-"""The content of files: decoded and encoded again, and replaced as a whole with the rights of the old file.
+"""The content of files: decoded and encoded again, and replaced as a whole with the permissions of the old file.
 
 Text is UTF-8, with or without a byte order mark, or UTF-16 with one. Everything else is refused, as is text with null
 bytes: an agent that reads garbage writes garbage back. The byte order mark is not part of the text.
@@ -9,10 +9,10 @@ outside the roots) keeps the old content, and a crash leaves at most the new fil
 
 So everything besides the content must be copied: owner, group, mode, access list, extended attributes. The mode alone
 is not enough. With an access list, the mode's group bits are the mask of the list and not the rights of the group; and
-if the owner or the group cannot be copied, other users would get the rights of the old ones.
+if the owner or the group cannot be copied, other users would get their rights.
 
-The rule: a right that cannot be copied is removed. Where removing it is not possible either, the write is refused.
-Set-uid and set-gid bits and file capabilities are always removed, as the kernel does for a file that is written to.
+The rule: a right that cannot be copied is removed. If removing it is not possible either, the write is refused. Set-uid
+and set-gid bits and file capabilities are always removed, as the kernel does for a file that is written to.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class AccessList(tuple[AccessEntry, ...]):
         return next((entry.rights for entry in self if entry.tag == tag), 0)
 
     def without(self, *, owner: bool, group: bool) -> AccessList:
-        """The list for a file whose owner or group could not be copied: no user gets a right they did not have.
+        """Return the list for a file whose owner or group could not be copied: no user gets a right they did not have.
 
         The old owner now counts as a member of a group or as another user, and members of the old group count as
         other users. Members of the new group were other users before.
@@ -179,13 +179,13 @@ else:
 
 
 PRIVATE = 0o600
-USUAL = 0o666  # less what the process's umask takes away
+USUAL = 0o666  # minus the bits of the process's umask
 
 
 def replace(folder: Folder, data: bytes, *, sync: bool = False) -> None:
-    """Give the file that `folder` names this content.
+    """Replace the content of the file that `folder` names.
 
-    The file keeps its rights. A new file gets those of the process's umask.
+    The file keeps its permissions. A new file gets those of the process's umask.
     """
     old = folder.stat()
     if old is not None:
@@ -236,14 +236,14 @@ class NotText(ValueError):
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """The encoding of a file: the byte order mark, if any, and the codec of what follows."""
+    """The encoding of a file: the byte order mark, if any, and the codec of the text."""
 
     name: str = "utf-8"
     mark: bytes = b""
 
     @classmethod
     def of(cls, beginning: bytes) -> Encoding:
-        """The encoding that the first bytes of a file tell; raises NotText for UTF-32."""
+        """Return the encoding that the first bytes of a file show; raises NotText for UTF-32."""
         if beginning.startswith(_WIDER):
             raise NotText("UTF-32 is not supported")
         return next((cls(name, mark) for mark, name in _MARKS if beginning.startswith(mark)), cls())

@@ -1,10 +1,10 @@
 """Lends the user's files to agents, keeps a journal of their writes, and summarises a change in a few lines.
 
-The journal keeps the bytes before and after each write, to display and to undo it. A summary (`FileChange`) says how
-many lines were added and removed, and which ones. An agent chooses both texts, and comparing them well takes quadratic
-time. So the lines that both texts share at their start and end are cut off first, and what lies between is compared
-only if it is short. A long change is shown as its old lines and its new ones; its numbers count the lines that only one
-side has.
+The journal stores the bytes before and after each write, to display and to undo it. A summary (`FileChange`) has the
+number of lines added and removed, and the lines. An agent chooses both texts, and comparing them well takes quadratic
+time. So the lines that both texts share at their start and end are cut off first, and the part between is compared only
+if it is short. A long change is shown as its old lines and its new ones; its numbers count the lines that only one side
+has.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class AgentWrite:
     at: float = field(default_factory=time.time)
     place: RootedPath | None = field(default=None, repr=False)
     message_id: str = ""
-    """The id of the user's message in whose turn it was written; empty where that is not known."""
+    """The id of the user's message in whose turn it was written; empty if unknown."""
 
     def diff(self) -> str:
         """A unified diff; a single line if one of the sides is not text."""
@@ -85,7 +85,7 @@ class ChangeJournal:
         self._changes: deque[AgentWrite] = deque()
         self._size = 0
         self.dropped_at = 0.0
-        """When the latest change was made that is no longer kept; 0 if all are."""
+        """When the latest dropped change was made; 0 if none was dropped."""
 
     def __iter__(self) -> Iterator[AgentWrite]:
         return iter(tuple(self._changes))
@@ -103,7 +103,7 @@ class ChangeJournal:
             self.dropped_at = dropped.at
 
     def replace(self, change: AgentWrite, other: AgentWrite) -> None:
-        """Put another change in the place of one, if it is still kept."""
+        """Replace one change by another, if it is still kept."""
         if change in self._changes:
             self._changes[self._changes.index(change)] = other
             self._size += _size(other) - _size(change)
@@ -116,17 +116,17 @@ class ChangeJournal:
 
 
 class RewindFilesResponse(Model):
-    """What became of the files: real paths of those that are as they were, and of those that are left as they are."""
+    """The result: real paths of the files that were restored, and of those that were left."""
 
     restored: list[str]
     left: list[str]
-    """Files that somebody else has changed since."""
+    """Files that others have changed since."""
 
 
 class RewindFilesRequest(Request[RewindFilesResponse], method="_accord/rewind_files"):
-    """Bring the files that the agent wrote by itself back to what they were before the message at a cursor.
+    """Restore the files that the agent wrote without the client to their contents before the message at a cursor.
 
-    It is an extension of Accord's agents. Without a cursor, all files that were written in the session are meant.
+    It is an extension of Accord's agents. Without a cursor, all files that were written in the session are restored.
     """
 
     session_id: str
@@ -149,7 +149,7 @@ COMPARED = 200
 AROUND = 1
 """Unchanged lines that are shown before and after a change."""
 GAP = "⋯"
-"""Stands for unchanged lines between two changes."""
+"""Replaces unchanged lines between two changes."""
 
 
 class FileChange:
@@ -172,12 +172,12 @@ class FileChange:
 
     @property
     def added(self) -> int:
-        """How many lines are new."""
+        """The number of new lines."""
         return self._counts[0]
 
     @property
     def removed(self) -> int:
-        """How many lines are gone."""
+        """The number of removed lines."""
         return self._counts[1]
 
     @property
@@ -226,7 +226,7 @@ def _around(same: Sequence[str], *, is_first: bool, is_last: bool) -> Iterator[s
 
 
 def _shared(one: Sequence[str], two: Sequence[str]) -> int:
-    """How many lines both have in common at their start."""
+    """Return how many lines both have in common at their start."""
     for place, (left, right) in enumerate(zip(one, two, strict=False)):
         if left != right:
             return place
@@ -234,7 +234,7 @@ def _shared(one: Sequence[str], two: Sequence[str]) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text, without their ends; a text that ends without a newline has a last line of its own kind."""
+    """Return the lines of a text, without their ends; a last line without a newline is of its own kind."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         return lines[:-1]
@@ -266,11 +266,11 @@ CHUNK = 256 * 1024
 class Files(Service):
     """Lends files.
 
-    `read` and `write` say what agents may do. `unsaved` holds the text of files that are open in an editor and not
-    saved, by real path: agents read this text, and what they write goes there as well as to the disk. `on_change` is
-    called with each write. `limit` bounds the bytes that one request may read; of a larger file, agents can request a
-    range of lines. A file with several names (hard links) may also be outside the roots, so it is read only if
-    `hard_links` is true; a write never reaches its other names. `sync` makes each write wait for the disk.
+    `read` and `write` allow agents to do so. `unsaved` holds the text of files that are open in an editor and not
+    saved, by real path: agents read this text, and their writes go there as well as to the disk. `on_change` is called
+    with each write. `limit` is the most bytes that one request may read; of a larger file, agents can request a range
+    of lines. A file with several names (hard links) may also be outside the roots, so it is read only if `hard_links`
+    is true; a write never reaches its other names. `sync` makes each write wait for the disk.
 
         files = accord.Files(on_change=lambda change: print(change.diff()))
         client = accord.Client(files=files)
@@ -354,7 +354,7 @@ class Files(Service):
         self.changes.discard(change)
 
     async def undo_part(self, change: AgentWrite, content: bytes) -> AgentWrite:
-        """Write what the file is after a part of a change was undone; returns the change that is left.
+        """Write the file's content after a part of a change was undone; returns the remaining change.
 
         Raises ValueError if the file has changed since, or the change is not in `changes`.
         """
@@ -371,11 +371,11 @@ class Files(Service):
         self.unsaved.pop(change.path, None)
 
     async def rewind(self, changes: Iterable[AgentWrite], *, overwrite: bool = False) -> list[Path]:
-        """Bring files back to what they were before these changes; returns the files that are left as they are.
+        """Restore files to their contents before these changes; returns the files that are left unchanged.
 
-        A file is left, and its changes stay in `changes`, if somebody else has changed it between these changes or
-        since; `overwrite` restores it all the same. A file that was created is removed, one that was deleted since is
-        written again.
+        A file is left, and its changes stay in `changes`, if others have changed it between these changes or since;
+        `overwrite` restores it all the same. A file that was created is removed, one that was deleted since is written
+        again.
         """
         asked, of_file = set(map(id, changes)), dict[Path, list[AgentWrite]]()
         for change in self.changes:
@@ -445,7 +445,7 @@ class Files(Service):
         return AgentWrite(folder.path, before, after, session.id, session.agent, place=place, message_id=message_id)
 
     def _before(self, folder: Folder) -> bytes | None:
-        """The bytes before the write: for the journal, and to keep their encoding."""
+        """Return the bytes before the write: for the journal, and to keep their encoding."""
         if folder.stat() is None:
             return None
         with _opened(folder) as fd:
@@ -494,7 +494,7 @@ def _all_of(fd: int) -> bytes:
 
 
 def _take_back(change: AgentWrite, place: RootedPath, content: bytes | None, *, sync: bool) -> None:
-    """Restore what was there before a change, or write other content in its place."""
+    """Restore the content before a change, or write other content instead."""
     with folder_of(place, Roots([place.root])) as folder:
         with _opened(folder) as fd:
             if _all_of(fd) != change.after:
@@ -506,7 +506,7 @@ def _take_back(change: AgentWrite, place: RootedPath, content: bytes | None, *, 
 
 
 def _bring_back(change: AgentWrite, *, sync: bool, overwrite: bool) -> bool:
-    """Restore what was there before a change; returns False if the file is something else than the change made."""
+    """Restore the content before a change; returns False if the file has changed since."""
     assert change.place is not None
     try:
         with folder_of(change.place, Roots([change.place.root]), make=change.before is not None) as folder:

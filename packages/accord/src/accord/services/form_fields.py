@@ -35,7 +35,7 @@ Known: TypeAlias = (
     | v1.BooleanPropertySchema
     | v1.MultiSelectPropertySchema
 )
-"""What a field of a form may be, in the schema."""
+"""The supported fields of a form, in the schema."""
 
 
 class FormField(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class FormField(msgspec.Struct, frozen=True):
         return default if default is not None and self.problem(default) is None else None
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, in a few words; None if it is valid."""
+        """Describe what is wrong with a value, in a few words; None if it is valid."""
         schema = self.schema
         if isinstance(schema, v1.StringPropertySchema):
             return self._text_problem(schema, value)
@@ -129,7 +129,7 @@ class FormField(msgspec.Struct, frozen=True):
         return None
 
     def parse(self, text: str) -> Value:
-        """The value that a typed text means; raises ValueError, which says what is wrong."""
+        """Return the value of a typed text; raises ValueError with the problem."""
         value = self._value_of(text.strip())
         if (problem := self.problem(value)) is not None:
             raise ValueError(problem)
@@ -195,12 +195,12 @@ def is_drawn(asked: v1.ElicitationPropertySchema) -> TypeGuard[Known]:
 
 
 def asked_for(schema: v1.ElicitationSchema, content: Mapping[str, Value]) -> Content:
-    """The part of `content` that the form asks for: the answer contains nothing else."""
+    """Return the part of `content` that the form asks for: the answer contains nothing else."""
     return {name: value for name, value in content.items() if name in schema.properties}
 
 
 def problems(schema: v1.ElicitationSchema, content: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with the content, by field; empty if it is valid."""
+    """Return the problems of the content, by field; empty if it is valid."""
     found: dict[str, str] = {}
     for field in fields_of(schema):
         if field.name not in content:
@@ -266,7 +266,7 @@ MOST_CHARACTERS = 200_000
 
 
 def form_excess(schema: v1.ElicitationSchema) -> str | None:
-    """Why a form is too large, as an error text; None if it is within the bounds.
+    """Return why a form is too large, as an error text; None if it is within the limits.
 
     >>> form_excess(v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(300)}))
     'the form has 300 fields, at most 200 are allowed: ask in several forms'
@@ -287,7 +287,7 @@ def _too_many(given: int, what: str, allowed: int) -> str:
 
 
 def secrets_in(schema: v1.ElicitationSchema) -> list[str]:
-    """The fields whose names suggest that the user would type a secret.
+    """Return the fields whose names suggest that the user would type a secret.
 
     >>> secrets_in(v1.ElicitationSchema({"apiKey": v1.StringPropertySchema(), "maxTokens": v1.StringPropertySchema()}))
     ['apiKey']

@@ -3,11 +3,12 @@
     fs/read_text_file, fs/write_text_file, terminal/create ─▶ PermissionQuestion ─▶ Permissions ─▶ the service
                                                                                                └─▶ a refusal
 
-The agent's own question and the use that follows are one act, so the user is asked once. An agent that was just allowed
-to do this is not asked about again: the same text into the same file, the change of a part of it that its diff showed,
-a change of a file that its question named without a diff, or the same command, also as `sh -c COMMAND`. Any other use
-is our question, which names the file, the change or the whole command. Its answer "always" holds for the session:
-for reading its files, for writing them, or for this command. A refusal says who or what refused, and what allows it.
+The agent's own question and the following use are one act, so the user is asked once. A use that the agent's own
+question has just allowed needs no second question: the same text into the same file, the change of a part of it that
+its diff showed, a change of a file that its question named without a diff, or the same command, also as `sh -c
+COMMAND`. For any other use, this module asks a question, which names the file, the change or the whole command. Its
+answer "always" applies to the session: for reading its files, for writing them, or for this command. A refusal names
+its source, and what would allow the use.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ OPTIONS = (
     v1.PermissionOption(v1.PermissionOptionId("no"), "Refuse", "reject_once"),
 )
 GRANTS = 1_000
-"""Exact uses that are kept for a session, the newest."""
+"""Exact uses that are remembered for a session, the newest."""
 LONGEST_PATCH = 16 * 1024
-"""Characters of a change of a part of a file that is kept; a longer one is known by the whole new text only."""
+"""Characters of a remembered change of a part of a file; a longer one is matched by the whole new text only."""
 
 _SECRET = re.compile(r"[A-Z0-9_]+_(?:KEY|SECRET|TOKEN)")
-"""Variables that hold secrets by their names."""
+"""Variables that contain secrets, by their names."""
 
 Use: TypeAlias = Hashable
 """One exact use: a file to read, a text for a file, or a command."""
@@ -58,13 +59,13 @@ Use: TypeAlias = Hashable
 
 @dataclass(frozen=True)
 class UseRequest:
-    """What an agent wants to use, and how the user is asked about it."""
+    """A use that an agent requests, and the question to the user about it."""
 
     call: ToolCallState
     uses: Sequence[Use]
-    """What the agent's own question may have allowed already, each the same use in other words."""
+    """The same use in every form in which the agent's own question may have allowed it."""
     kind: Hashable
-    """What the answer "always" covers."""
+    """The uses that the answer "always" covers."""
 
 
 class UsePermissions(Permissions):
@@ -87,13 +88,13 @@ class UsePermissions(Permissions):
         self._memories: MutableMapping[ServedSession, _Memory] = WeakKeyDictionary()
 
     def deciding(self) -> ExitStack:
-        """What is to be closed when the decision is made."""
+        """Return the context to close when the decision is made."""
         stack = ExitStack()
         stack.enter_context(self._while_deciding())
         return stack
 
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
-        """Decide, and remember what exactly was allowed."""
+        """Decide, and remember the exact uses that were allowed."""
         response = await super().answer(question)
         outcome = response.outcome
         chosen = outcome.option_id if isinstance(outcome, v1.SelectedPermissionOutcome) else None
@@ -106,7 +107,7 @@ class UsePermissions(Permissions):
         return response
 
     def turn_cancelled(self, session: ServedSession) -> None:
-        """Refuse what waits for the user, also what waits for an earlier question."""
+        """Refuse the questions that wait for the user, or for an earlier question."""
         self._memory(session).cancelled += 1
         super().turn_cancelled(session)
 
@@ -131,11 +132,11 @@ class UsePermissions(Permissions):
                 memory.always.add(request.kind)
 
     def granted_patches(self, session: ServedSession, path: str) -> list[_Patch]:
-        """The changes of parts of a file that the agent's own questions have shown, and that were allowed."""
+        """Return the changes of parts of files that the agent's own questions have shown, and that were allowed."""
         return [it for it in self._memory(session).granted if isinstance(it, _Patch) and it.path == path]
 
     def refusal(self, question: PermissionQuestion, by: str) -> str:
-        """Why something was refused, and what would allow it."""
+        """Describe why something was refused, and what would allow it."""
         policy = self.policy.source or "the permission policy"
         match by:
             case "user" if not self.asks_nobody:
@@ -148,7 +149,7 @@ class UsePermissions(Permissions):
                 return f"{by} of {policy} refuses this; change it there"
 
     def always(self, session_id: str) -> list[Hashable]:
-        """What "always" was answered to in a session: `read`, `write`, or `("run", command, folder)`."""
+        """Return the uses with the answer "always" in a session: `read`, `write`, or `("run", command, folder)`."""
         return [kind for memory in self._memories_of(session_id) for kind in memory.always]
 
     def revoke(self, session_id: str, kind: Hashable) -> None:
@@ -160,7 +161,7 @@ class UsePermissions(Permissions):
         return [memory for session, memory in self._memories.items() if session.id == session_id]
 
     async def release(self, session: ServedSession) -> None:
-        """Forget what was allowed in a session that has ended."""
+        """Forget the uses that were allowed in a session that has ended."""
         await super().release(session)
         self._memories.pop(session, None)
 
@@ -180,18 +181,18 @@ class _Memory:
 
 
 class Guarded(Service):
-    """Our service of which each use needs consent."""
+    """A service of ours of which each use needs permission."""
 
     def __init__(self, lent: Files | Terminals, consent: UsePermissions) -> None:
         self._lent = lent
         self._consent = consent
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
-        """Declare what is lent."""
+        """Declare the service."""
         return self._lent.declare(capabilities)
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
-        """Handle the requests of the service, those that use something after they are allowed."""
+        """Register the service's handlers; those that use something ask first."""
         self._lent.register(handlers, session_of)
         for message, wanted in self._uses():
             entry = handlers.by_method.get((message.__method__, True))
@@ -203,7 +204,7 @@ class Guarded(Service):
         self._lent.turn_cancelled(session)
 
     async def release(self, session: ServedSession) -> None:
-        """Release what the service keeps for the session."""
+        """Release the service's data of the session."""
         await self._lent.release(session)
 
     def _uses(self) -> Sequence[tuple[type[Any], Callable[[ServedSession, Any], Awaitable[UseRequest | None]]]]:
@@ -250,15 +251,15 @@ class Guarded(Service):
 async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> UseRequest | None:
     path = await asyncio.to_thread(_real, session, message.path)
     if not await asyncio.to_thread(os.path.exists, path):
-        return None  # the service says so, and there is nothing to allow
+        return None  # the service reports it, and there is nothing to allow
     place = updates.ToolCallLocation(path)
     call = ToolCallState(v1.ToolCallId("read"), f"read {_short(session, path)}", "read", locations=(place,))
     return UseRequest(call, [("read", path)], "read")
 
 
 async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> UseRequest:
-    # A variable can change what a program does (PATH, LD_PRELOAD), so it is a part of the command that is judged.
-    # One that only keeps a secret from the command is not.
+    # A variable can change what a program does (PATH, LD_PRELOAD), so it is a part of the judged command. One that
+    # only hides a secret from the command is not.
     variables = [f"{it.name}={it.value}" for it in message.env if it.value or not _SECRET.fullmatch(it.name)]
     words = [*(["env", *variables] if variables else []), message.command, *message.args]
     line = message.command if len(words) == 1 else shlex.join(words)
@@ -282,7 +283,7 @@ class _Patch(NamedTuple):
 
 
 def _making(patches: Sequence[_Patch], old: str, new: str) -> list[_Patch]:
-    """Those of these changes that make one text of the other: one alone, or all in their order."""
+    """Return those of these changes that turn one text into the other: one alone, or all in their order."""
     for patch in patches:
         if patch.old in old and new == old.replace(patch.old, patch.new, 1):
             return [patch]
@@ -293,11 +294,11 @@ def _making(patches: Sequence[_Patch], old: str, new: str) -> list[_Patch]:
 
 
 def _uses(question: PermissionQuestion) -> list[Use]:
-    """What an agent's own question asks for, exactly."""
+    """Return the exact uses that an agent's own question asks for."""
     call, session = question.tool_call, question.session
     uses: list[Use] = []
     for diff in call.diffs:
-        with suppress(RequestError):  # outside of the session's folders: no file that is lent could be meant
+        with suppress(RequestError):  # outside of the session's folders: it cannot be a lent file
             path = _real(session, diff.path)
             uses.append(_written(path, diff.new_text))
             if diff.old_text and len(diff.old_text) + len(diff.new_text) <= LONGEST_PATCH:
@@ -316,7 +317,7 @@ def _written(path: str, text: str) -> Use:
 
 
 def _command(command: str | Sequence[str]) -> list[Use]:
-    """A command as a line for a shell, and as words that no shell reads.
+    """Return a command as a line for a shell, and as words that no shell reads.
 
     Two lines are the same only letter by letter: `echo ';' x` and `echo ; x` have the same words.
     """
@@ -347,7 +348,7 @@ def _is_shell(words: Sequence[str]) -> bool:
 
 
 def _real(session: ServedSession, path: str) -> str:
-    """The real path; raises RequestError for a path that is outside the session's folders, before the user is asked."""
+    """Return the real path; raises RequestError for a path outside the session's folders, before the user is asked."""
     return os.path.realpath(session.roots.locate(path).path)
 
 

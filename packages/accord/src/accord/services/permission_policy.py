@@ -21,8 +21,8 @@
 
 The first rule that fits answers. A rule fits if all of its conditions fit, and a condition fits if one of its patterns
 does. `*` stands for any text; in paths it stands for any text without `/`, and `**` for any number of folders. If a
-tool call names several files or commands, a rule that allows must fit all of them; a rule that rejects or asks need
-fit only one. A condition on something that the tool call does not name does not fit.
+tool call names several files or commands, a rule that allows must fit all of them; a rule that rejects or asks need fit
+only one. A condition on something that the tool call does not name does not fit.
 
 `npm test && rm -rf /` begins like `npm test`. So a shell line is split first, and a rule that allows must allow every
 simple command. A line with syntax that cannot be judged by reading (substitutions, redirections, groups, line feeds)
@@ -62,7 +62,7 @@ _QUOTED = re.compile(r"""'([^']*+)'|"([^"]*+)\"""")
 
 
 def simple_commands(command: str | Sequence[str]) -> list[str] | None:
-    """The simple commands, with single spaces between words; None for a line that cannot be judged.
+    """Return the simple commands, with single spaces between words; None for a line that cannot be judged.
 
     >>> simple_commands("npm  test && git 'push'")
     ['npm test', 'git push']
@@ -86,7 +86,7 @@ def simple_commands(command: str | Sequence[str]) -> list[str] | None:
 
 
 def _shell_words_of(line: str) -> list[str] | None:
-    """The words of a line without quotes, and its separators; None if a quote is not closed."""
+    """Return the words of a line without quotes, and its separators; None if a quote is not closed."""
     words: list[str] = []
     end = 0
     while end < len(line):
@@ -103,7 +103,8 @@ def _shell_words_of(line: str) -> list[str] | None:
 
 
 def traces(command: str | Sequence[str]) -> list[str]:
-    """Every part of a command that could be a command, for rules that reject; also what it hands to another shell.
+    """Return every part of a command that could be a command, for rules that reject; also those passed to another
+    shell.
 
     >>> traces(["sh", "-c", "rm a.txt"])
     ['sh -c rm a.txt', 'rm a.txt']
@@ -197,19 +198,19 @@ class Case:
 
     @cached_property
     def simple_commands(self) -> Sequence[str]:
-        """All simple commands; empty if the command cannot be judged."""
+        """Return all simple commands; empty if the command cannot be judged."""
         command = self.question.command
         return () if command is None else simple_commands(command) or ()
 
     @cached_property
     def traces(self) -> Sequence[str]:
-        """Everything that the command could run."""
+        """Return everything that the command could run."""
         command = self.question.command
         return () if command is None else traces(command)
 
     @cached_property
     def paths(self) -> Sequence[tuple[str, str | None]]:
-        """Each file: its absolute path, and its path relative to the session's folder if it is inside."""
+        """Return each file: its absolute path, and its path relative to the session's folder if it is inside."""
         folder = Path(os.path.realpath(self.question.session.cwd))
         return [
             (path.as_posix(), path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None)
@@ -256,7 +257,7 @@ class PermissionPolicy:
         return cls([_rule(entry, f"{source}: rule {number}") for number, entry in entries], default, source)
 
     def decide(self, question: PermissionQuestion) -> tuple[Answer, str]:
-        """The answer, and the rule that gave it (`rule 1`, or `default`)."""
+        """Return the answer, and the rule that gave it (`rule 1`, or `default`)."""
         case = Case(question)
         for number, rule in enumerate(self.rules, 1):
             if rule.fits(case):
@@ -264,7 +265,7 @@ class PermissionPolicy:
         return self.default, "default"
 
     def judge(self, tool_call: ToolCallState, *, cwd: str | Path, agent: str = "") -> tuple[Answer, str]:
-        """The answer for a tool call that no client was asked about, and the rule that gave it.
+        """Return the answer for a tool call without a request to a client, and the rule that gave it.
 
             policy.judge(ToolCallState(id, kind="execute", raw_input={"command": "git push"}), cwd=folder)
 
@@ -333,8 +334,8 @@ def _place(pattern: str) -> _Place:
 def path_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern: `*` and `?` stay within a name, `**` spans any number of folders.
 
-    Where the text after a star fits first is always good enough, so later places are not tried (`(?>...)`). Thus an
-    agent's path cannot make several stars cost more than one.
+    The first place where the text after a star fits is always good enough, so later places are not tried (`(?>...)`).
+    Thus an agent's path cannot make several stars cost more than one.
     """
     tokens: list[str] = []
     for token in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
@@ -357,7 +358,7 @@ _WITHIN_NAMES = {"*": "[^/]*?"}
 
 
 def _split_at_stars(tokens: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-    """Each star and the parts of the pattern after it; the first entry has no star."""
+    """Return each star and the parts of the pattern after it; the first entry has no star."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     for token in tokens:
         if token in stars:
@@ -373,7 +374,7 @@ def _within_names(tokens: Sequence[str]) -> str:
 
 
 def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
-    """One expression; a part that is certain is tried only at the first place where it fits."""
+    """Return one expression; a part that is certain is tried only at the first place where it fits."""
     *before, last = parts
     return "".join(f"(?>{part})" if sure else part for part, sure in zip(before, certain, strict=False)) + last
 
@@ -383,7 +384,7 @@ def _literal(tokens: Sequence[str]) -> str:
 
 
 class PolicyProbe:
-    """What rules look at in a session: its folder, and the agent's name."""
+    """The facts about a session that rules use: its folder, and the agent's name."""
 
     def __init__(self, cwd: str | Path, agent: str) -> None:
         self.id = v1.SessionId("")

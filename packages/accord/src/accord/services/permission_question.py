@@ -1,11 +1,11 @@
-"""A permission request as rules and users see it, and the choice of an option that the agent offers.
+"""A permission request as rules and users see it, and the choice of one of the agent's options.
 
-The agent chooses how many files a tool call names and how long its command is, and rules look at all of it. So each
-has a bound, far above what a user could judge. A request above a bound is refused before any work is done for it.
+The agent chooses how many files a tool call names and how long its command is, and rules examine all of it. So each has
+a limit, far above what a user could judge. A request above a limit is refused before any work is done for it.
 
-In version 2 a question has a title of its own, and may be about a tool call, a command, something unknown, or nothing
-that it names. Rules, remembered answers and displays look at a tool call. So a question about none gets one that stands
-for it: with the question's title, and with the command as its input. It is never added to the session's state.
+In version 2 a question has its own title, and may be about a tool call, a command, an unknown subject, or none. Rules,
+remembered answers and displays need a tool call. So a question without one gets a substitute: with the question's
+title, and with the command as its input. It is never added to the session's state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def must_be_judgeable(tool_call: ToolCallState, options: Sequence[v1.PermissionO
 
 
 def paths_of(tool_call: ToolCallState, cwd: Path) -> tuple[Path, ...]:
-    """The files that a tool call names, by their real paths."""
+    """Return the files that a tool call names, by their real paths."""
     folders: dict[str, str] = {}
     return tuple(dict.fromkeys(Path(_real(os.path.join(cwd, path), folders)) for path in _named(tool_call)))  # noqa: PTH118
 
@@ -104,7 +104,7 @@ def _named(tool_call: ToolCallState) -> Iterator[str]:
 
 
 def _changed(part: object) -> Iterator[str]:
-    """The files that a diff of version 2 names; none for anything else."""
+    """Return the files that a diff of version 2 names; none for anything else."""
     changes: Sequence[object] = getattr(part, "changes", ())
     for change in changes:
         for name in ("old_path", "path"):
@@ -163,7 +163,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 _READS = ("read", "search", "think")
 _OWN = frozenset({".git", ".accord"})
-"""Folders whose files decide what is executed later; changing one is asked about at the level `edit`, too."""
+"""Folders whose files determine what is executed later; at the level `edit`, changing one needs a question, too."""
 
 
 @dataclass(frozen=True)
@@ -175,17 +175,17 @@ class PermissionQuestion:
     tool_call: ToolCallState
     """The tool call, with all of its updates so far.
 
-    An agent of version 2 may ask about a command, or by a title alone. Then this stands for a tool call: it has the
-    question's title, and the command as its input, and is not in the session's state.
+    An agent of version 2 may ask about a command, or by a title alone. Then this is a substitute: it has the question's
+    title, and the command as its input, and is not in the session's state.
     """
     options: Sequence[v1.PermissionOption]
     """The answers that the agent offers."""
     asked: str | None = None
-    """The question's own title, which agents of version 2 send; `title` has what to show in either version."""
+    """The question's own title, which agents of version 2 send; `title` is the text to show in either version."""
     description: str | None = None
     """More about the question; None from agents of version 1."""
     subject: v2.RequestPermissionSubject | None = None
-    """What the question is about, as an agent of version 2 says it; None if it does not, and from version 1."""
+    """The subject of the question, from an agent of version 2; None if it sends none, and from version 1."""
 
     @property
     def title(self) -> str:
@@ -217,7 +217,7 @@ class PermissionQuestion:
         return command_of(self.tool_call)
 
     def chosen(self, choice: Choice) -> v1.PermissionOption | None:
-        """The option that a choice means; None if the agent offers none of that kind."""
+        """Return the option that a choice means; None if the agent offers none of that kind."""
         if choice is True:
             return self.allow
         if choice is False or choice is None:
@@ -233,7 +233,7 @@ class PermissionQuestion:
 def level_of(question: PermissionQuestion) -> Level:
     """The lowest level that allows this without asking.
 
-    A tool call that reads and names no files is believed, because the client reads nothing for it.
+    A tool call that reads and names no files needs no level, because the client reads nothing for it.
     """
     call, roots = question.tool_call, question.session.roots
     if question.command is not None or not all(path in roots for path in question.paths):
@@ -245,16 +245,16 @@ def level_of(question: PermissionQuestion) -> Level:
 
 
 def refuse(_: PermissionQuestion) -> bool:
-    """Allow nothing that nobody has allowed before."""
+    """Refuse everything that nobody has allowed before."""
     return False
 
 
 NO_TOOL_CALL = v1.ToolCallId("")
-"""The id of a tool call that only stands for a question."""
+"""The id of a substitute tool call."""
 
 
 def question_of(request: v2.RequestPermissionRequest, session: ServedSession) -> PermissionQuestion:
-    """The question in this request; what it says of a tool call is applied first. Raises RequestError."""
+    """Return the question in this request; its changes of a tool call are applied first. Raises RequestError."""
     for what, text in (("title", request.title), ("description", request.description or "")):
         if len(text) > LONGEST_TEXT:
             raise RequestError.invalid_params(

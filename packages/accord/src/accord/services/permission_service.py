@@ -3,11 +3,11 @@
     session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ level ─▶ remembered answers ─▶ ask ─▶ an option
                                                                   └────────┴───────────┴── the audit log ──┘
 
-A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
+A refusal is answered with a reject option, because agents interpret `cancelled` as the end of the turn. The answer is
 `cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
 
-Answers that hold always are remembered in a file, by program, by folder and by what was asked. The file is JSON:
-`permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
+"Always" answers are remembered in a file, by program, by folder and by subject. The file is JSON: `permissions.json` in
+`$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
 
     {"version": 2, "answers": [
       {"program": "/usr/bin/claude 0f3a…", "agent": "Claude Code", "folder": "/home/me/project",
@@ -17,12 +17,12 @@ Answers that hold always are remembered in a file, by program, by folder and by 
 origin of its URL, or its module. `agent` is the name that the agent gives itself, for people to read; any program may
 give itself any name. Files of version 1 have only that name, so their answers are ignored and the user is asked again.
 
-`folder` is where the session works, or `*` for an answer that holds in every folder.
+`folder` is the session's folder, or `*` for an answer that applies in every folder.
 
 Each change replaces the whole file, by one process at a time (a lock file beside it). The user may edit the file.
 
-An answer covers little. An answer about a command holds for exactly this command. An answer about reading or editing
-files holds for all files in the session's folders, if the tool call names its files. Any other answer holds for the
+An answer covers little. An answer about a command applies to exactly this command. An answer about reading or editing
+files applies to all files in the session's folders, if the tool call names its files. Any other answer applies to the
 same kind and title.
 """
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from accord.schema import v2
 
 EVERYWHERE = "*"
-"""What stands for the folder of an answer that holds in every folder."""
+"""The folder of an answer that applies in every folder."""
 
 _FILES: tuple[str, ...] = ("read", "search", "edit")
 
@@ -103,7 +103,7 @@ class RememberedAnswers:
         """The file of the answers."""
 
     def recall(self, question: PermissionQuestion) -> bool | None:
-        """The remembered answer to this question: allowed or not; None if it was never answered."""
+        """Return the remembered answer to this question: allowed or not; None if there is none."""
         program, folder, kind, what = _key(question)
         found = {
             it.folder: it.allowed
@@ -113,9 +113,9 @@ class RememberedAnswers:
         return found.get(folder, found.get(EVERYWHERE))
 
     def remember(self, question: PermissionQuestion, *, allowed: bool, everywhere: bool = False) -> None:
-        """Remember an answer, in place of an earlier one: for the session's folder, or `everywhere`.
+        """Remember an answer, replacing an earlier one: for the session's folder, or `everywhere`.
 
-        An answer for a folder counts more there than one for everywhere.
+        An answer for a folder takes precedence there over one for everywhere.
         """
         program, folder, kind, what = _key(question)
         key = (program, EVERYWHERE if everywhere else folder, kind, what)
@@ -169,7 +169,7 @@ def _key(question: PermissionQuestion) -> tuple[str, str, str, str]:
 
 
 def covered(question: PermissionQuestion) -> str:
-    """What an answer to this question covers when it is remembered."""
+    """Return the scope of a remembered answer to this question."""
     command = question.command
     if command is not None:
         return command if isinstance(command, str) else msgspec.json.encode(command).decode()
@@ -188,11 +188,11 @@ _read_document = msgspec.json.Decoder(_Document).decode
 class Permissions(Service):
     """Answers permission requests.
 
-    `policy` answers first, then `level` says what needs no question: by default reading in the session's folders, at
-    "edit" also changing files there, and at "auto" everything. With `remembered`, an option that says "always" then
-    holds for the same agent and folder. `ask(question)` answers the rest: it returns an option that the question
-    offers, or its id, or True (allow, once if that is offered) or False (reject). Without `ask`, the rest is rejected.
-    `audit` is a file to which each decision is appended as a line of JSON.
+    `policy` answers first, then `level` allows without a question: by default reading in the session's folders, at
+    "edit" also changing files there, and at "auto" everything. With `remembered`, an "always" option then applies to
+    the same agent and folder. `ask(question)` answers the rest: it returns an option that the question offers, or its
+    id, or True (allow, once if that is offered) or False (reject). Without `ask`, the rest is rejected. `audit` is a
+    file to which each decision is appended as a line of JSON.
 
         async def ask(question: accord.PermissionQuestion) -> bool:
             return await my_window.yes_or_no(question.tool_call.title)
@@ -213,30 +213,30 @@ class Permissions(Service):
         check_handler("Permissions(ask)", ask)
         check_word("level", level, LEVELS)
         self.level: Level = level
-        """What needs no question; a change holds from the next request on."""
+        """The level that is allowed without a question; a change applies from the next request on."""
         if policy is not None and not isinstance(cast("object", policy), PermissionPolicy):
             raise wrong_type("Permissions(policy=...)", "a PermissionPolicy", policy, "use PermissionPolicy.load(path)")
         if remembered is not None and not isinstance(cast("object", remembered), RememberedAnswers):
             raise wrong_type("Permissions(remembered=...)", "a RememberedAnswers", remembered)
         self._ask = ask
         self.asks_nobody = ask is refuse
-        """Whether `ask` asks no user, but refuses; set it for your function that does so."""
+        """Whether `ask` asks no user, but refuses; set it for a function of yours that does so."""
         self.policy = policy or PermissionPolicy()
         """The rules that answer first."""
         self._remembered = remembered
         self._audit = None if audit is None else Path(audit)
         self._questions = OpenQuestions()
         self._judging: WeakKeyDictionary[ServedSession, asyncio.Lock] = WeakKeyDictionary()
-        """Held while a session's question is judged: users are asked in the order in which the agent has asked."""
+        """Held while a session's question is judged: users are asked in the order of the agent's requests."""
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
-        """Declares nothing: every client answers permission requests."""
+        """Declare nothing: every client answers permission requests."""
         return capabilities
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
         """Handle `session/request_permission`."""
 
-        # Not `async`: `deciding` begins where the request arrives, before anything that comes after it.
+        # Not `async`: `deciding` begins where the request arrives, before any later message.
         @handlers.on(v1.RequestPermissionRequest)
         def answer(request: v1.RequestPermissionRequest) -> Awaitable[v1.RequestPermissionResponse]:
             return self._answered(request, session_of, self.deciding())
@@ -250,7 +250,7 @@ class Permissions(Service):
             return self._answered_v2(request, session_of, self.deciding())
 
     def deciding(self) -> AbstractContextManager[Any]:
-        """What is to be left when a decision is made; made, and entered, where its request arrives."""
+        """Return a context that is entered where a request arrives, and left when the decision is made."""
         return nullcontext()
 
     async def _answered(
@@ -293,9 +293,9 @@ class Permissions(Service):
         )
 
     async def decide(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
-        """Decide as `answer` does: the option, None if the turn was cancelled, and who or what has decided.
+        """Decide as `answer` does; returns the option, None if the turn was cancelled, and the source of the decision.
 
-        That is `user`, `remembered`, `level ask`, `rule 2`, `default` or `failure`, as in the audit log.
+        The source is `user`, `remembered`, `level ask`, `rule 2`, `default` or `failure`, as in the audit log.
         """
         must_be_judgeable(question.tool_call, question.options)
         try:
@@ -312,7 +312,7 @@ class Permissions(Service):
             answer, rule = await self._judged(question)
             if answer != "ask":
                 return question.chosen(answer == "allow") or question.reject, rule
-            # A rule that says "ask" overrides the level and remembered answers; they hold only if no rule fits.
+            # A rule that says "ask" overrides the level and remembered answers; they apply only if no rule fits.
             if rule == "default" and LEVELS.index(level_of(question)) <= LEVELS.index(self.level):
                 return question.chosen(True) or question.reject, f"level {self.level}"
             if self._remembered is not None and rule == "default":

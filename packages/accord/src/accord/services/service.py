@@ -1,18 +1,18 @@
 """The base class of lent services, and the session as services see it.
 
 A service is created once and may serve many connections. It registers handlers for each connection; they find the
-session by its id. What a service keeps for a session it keeps by the session object, because two agents may both use
-the id `1`. A service knows neither the client nor the agent, so an agent can use it for itself (`HelpedPeer`).
+session by its id. Its data of a session is stored under the session object, because two agents may both use the id `1`.
+A service knows neither the client nor the agent, so an agent can use it for itself (`HelpedPeer`).
 
 A client must answer a question although its user may never do so. When the turn is cancelled, the service answers at
-once, and the function that asks the user is cancelled: it has `PATIENCE` seconds to take its window away.
+once, and the function that asks the user is cancelled: it has `PATIENCE` seconds to close its window.
 
 Services without a connection, for an agent whose client lends none: they run on the agent's own machine.
 
 The services that the client lends take precedence. The agent's code sees no difference: same requests, same errors.
 
-A service registers its handlers with a function that finds a session by its id. Here each session has handlers of its
-own, registered with a function that knows only this session: two connections may have sessions with the same id.
+A service registers its handlers with a function that finds a session by its id. Here each session has its own handlers,
+registered with a function that knows only this session: two connections may have sessions with the same id.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class ServedSession(Protocol):
 
     @property
     def agent(self) -> str:
-        """The agent's name: the one that it gives itself, or its command."""
+        """The agent's name: the one that it reports, or its command."""
         ...
 
     @property
     def program(self) -> str:
-        """What the agent is, whatever it calls itself: its program, its URL's origin, or its module."""
+        """The agent's identity, whatever name it reports: its program, its URL's origin, or its module."""
         ...
 
     @property
@@ -61,15 +61,15 @@ class ServedSession(Protocol):
 
     @property
     def roots(self) -> Roots:
-        """`cwd` and the additional directories: its files, and where its commands begin, must be inside."""
+        """`cwd` and the additional directories: its files, and the folders of its commands, must be inside."""
         ...
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """A tool call with all of its updates so far; None if it is unknown."""
+        """Return a tool call with all of its updates so far; None if it is unknown."""
         ...
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Apply what a permission request says about a tool call, and return the tool call."""
+        """Apply a permission request's changes to a tool call, and return the tool call."""
         ...
 
 
@@ -78,7 +78,7 @@ SessionOf: TypeAlias = Callable[[v1.SessionId], ServedSession]
 
 
 class Service(ABC):
-    """Something that a client lends to agents.
+    """A service that a client lends to agents.
 
     Write your own service as a subclass:
 
@@ -104,18 +104,18 @@ class Service(ABC):
         """Register handlers for a connection of version 2, over those of `register`.
 
         Handlers for messages of version 1 are called with converted messages there. Register one here for a message of
-        version 2 that says more.
+        version 2 that contains more.
         """
 
     def turn_cancelled(self, session: ServedSession) -> None:  # noqa: B027
         """Answer the session's open questions with `cancelled`: the user has cancelled the turn."""
 
     async def release(self, session: ServedSession) -> None:  # noqa: B027
-        """Release everything that is kept for the session: it, or its connection, has ended."""
+        """Release all data of the session: it, or its connection, has ended."""
 
 
 def handlers_of(service: Service, session_of: SessionOf, *, version: int = 1) -> Handlers:
-    """The handlers of a service for one connection; for version 2, those that it has besides."""
+    """Return the handlers of a service for one connection; for version 2, including its additional ones."""
     handlers = Handlers()
     (service.register if version == 1 else service.register_v2)(handlers, session_of)
     return handlers.in_threads(of_client=True)
@@ -211,13 +211,13 @@ class LocalHost:
         return handlers
 
     async def release(self, session: ServedSession) -> None:
-        """Release everything that is kept for a session that has ended."""
+        """Release all data of a session that has ended."""
         for service in self._services:
             await service.release(session)
 
 
 class HelpedPeer:
-    """The client's peer for one session; local services replace what the client does not lend."""
+    """The client's peer for one session; local services replace those that the client does not lend."""
 
     def __init__(self, asks: ClientRequester, peer: Peer, local: LocalHost, session: ServedSession) -> None:
         self._asks = asks
@@ -225,7 +225,7 @@ class HelpedPeer:
         self._local = local
         self._session = session
         self._handlers: Handlers | None = None
-        """Those of the local services, once they are needed."""
+        """The handlers of the local services, once they are needed."""
 
     async def request(self, request: Request[ResultT], /, *, force: bool = False) -> ResultT:
         """Send a request to the client, or answer it here if the client cannot. `force` always sends it."""

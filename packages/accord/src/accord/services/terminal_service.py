@@ -6,7 +6,7 @@
 A command begins in a folder of the session, but is not confined to it. A client that lends terminals lends the whole
 user account, as far as permissions (`PermissionPolicy`) allow.
 
-The command leads its own process group, so killing it also kills what it started; the guard does this if our own
+The command leads its own process group, so killing it also kills its child processes; the guard does this if our own
 process is killed. Standard output and standard error are one pipe (or one pseudo-terminal), so they stay in order. The
 command ends when its process ends. A child that is still running may hold the pipe open; its output is kept until the
 terminal is released.
@@ -76,7 +76,7 @@ class OutputTail:
         return self.total > self._limit
 
     def add(self, chunk: bytes) -> None:
-        """Append a chunk, and drop what no longer fits."""
+        """Append a chunk, and drop the oldest bytes beyond the limit."""
         if self._chunks and len(self._chunks[-1]) + len(chunk) <= OUTPUT_CHUNK:
             self._chunks[-1] += chunk  # a command that prints single bytes must not cost one object per byte
         else:
@@ -98,12 +98,12 @@ class OutputTail:
         return text
 
     def read_from(self, position: int) -> tuple[bytes, int]:
-        """The kept bytes from `position`, and where they begin: later, if some were dropped."""
+        """Return the kept bytes from `position`, and where they begin: later, if some were dropped."""
         begins = max(position, self.total - self._kept)
         return self._since(begins), begins
 
     def _since(self, position: int) -> bytes:
-        """The kept bytes from this position; reads only the chunks that it needs."""
+        """Return the kept bytes from this position; reads only the chunks that it needs."""
         missing = self.total - max(position, self.total - self._kept)
         wanted: list[bytearray] = []
         for chunk in reversed(self._chunks):
@@ -138,7 +138,7 @@ _ON_A_TERMINAL = ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1']
 
 
 def ending_of(code: int | None, signal: str | None) -> str:
-    """How a command ended, in words."""
+    """Describe how a command ended."""
     if signal:
         return f"ended by {signal[:40]}"
     return "ended" if code is None else f"exit code {code}"
@@ -190,7 +190,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The output that is kept, its end if it was too long."""
+        """The kept output; its end if it was too long."""
         return self._tail.text()
 
     @property
@@ -205,7 +205,8 @@ class Terminal:
         return self.exit_status
 
     async def follow(self) -> AsyncIterator[str]:
-        """The output from its beginning, as it arrives, until the command has ended and its pipe is closed.
+        """Iterate over the output from its beginning, as it arrives, until the command has ended and its pipe is
+        closed.
 
         A slow reader misses output that was dropped meanwhile; the command never waits for a reader.
         """
@@ -219,7 +220,7 @@ class Terminal:
             yield text
 
     async def follow_bytes(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """The output as bytes, as it arrives, until the command has ended and its pipe is closed.
+        """Iterate over the output as bytes, as it arrives, until the command has ended and its pipe is closed.
 
         Each chunk comes with whether it replaces all before it, because output between them was dropped.
         """
@@ -236,7 +237,7 @@ class Terminal:
             await self._changed.wait()
 
     async def kill(self) -> None:
-        """End the command and everything that it started. Its output is kept."""
+        """End the command and all its child processes. Its output is kept."""
         await self._group.stop(GRACE)
 
     async def release(self) -> None:
@@ -282,7 +283,9 @@ def _launch(command: Sequence[str], output: int, cwd: str | Path, env: dict[str,
 
 
 def _path_to(cwd: Path, folder: int | None) -> str | Path:
-    """The path by which the child enters its folder: the checked descriptor, as the name may lead elsewhere by now."""
+    """Return the path by which the child enters its folder: the checked descriptor, since the name may lead elsewhere
+    by now.
+    """
     if folder is not None and os.path.isdir(held := f"/proc/self/fd/{folder}"):  # noqa: PTH112
         return held
     return cwd  # macOS cannot enter a folder by its descriptor
@@ -319,7 +322,7 @@ LIMIT = 1024 * 1024
 """Bytes of output that are kept by default."""
 
 MOST = 8 * 1024 * 1024
-"""Bytes of output that an agent may have kept, so that an answer fits into any frame."""
+"""Bytes of output that an agent may request to keep, so that an answer fits into any frame."""
 
 PER_SESSION = 128
 """Terminals that a session may have at the same time."""
@@ -338,12 +341,12 @@ class Terminals(Service):
     """Lends terminals.
 
     `on_open(session, terminal)` is called with each new terminal, to display it. `limit` is the number of bytes of
-    output that are kept if the agent does not say. With `pty`, commands run at a pseudo-terminal: they print in colours
-    and without buffering. `inherit_env` says which variables of our own environment commands get: all (True), none
-    (False), or the given names. A session may have `per_session` terminals, all sessions together `in_all`.
+    output that are kept if the agent requests no other. With `pty`, commands run at a pseudo-terminal: they print in
+    colours and without buffering. `inherit_env` is which variables of our own environment commands get: all (True),
+    none (False), or the given names. A session may have `per_session` terminals, all sessions together `in_all`.
 
-    Several agents send a shell line as a command without arguments (`npm test && git diff`). It runs in a shell;
-    with `shell=False` it is taken for the name of a program.
+    Several agents send a shell line as a command without arguments (`npm test && git diff`). It runs in a shell; with
+    `shell=False` it is the name of a program.
     """
 
     def __init__(
@@ -484,7 +487,7 @@ class Terminals(Service):
 
 @contextmanager
 def _folder(session: ServedSession, wanted: str | None) -> Generator[tuple[Path, int | None]]:
-    """The folder in which a command begins, held open."""
+    """Open the folder in which a command begins, and hold it open."""
     place = session.roots.locate(wanted or session.cwd)
     with ExitStack() as held:
         try:

@@ -12,11 +12,10 @@ that went through `printable` cannot do.
 
 Asks the user line by line: permissions, forms and links. Pure.
 
-A dialogue is a generator: it yields what to show, is sent the line that the user typed (None for the end of input, as
-Ctrl-D makes it), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
+A dialogue is a generator: it yields text to show, is sent the line that the user typed (None for the end of input, such
+as Ctrl-D), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
 
-What comes from an agent stands in a `QuestionFrame`: it cannot move the cursor, change colours, hide text or look like
-ours.
+An agent's text is inside a `QuestionFrame`: it cannot move the cursor, change colours, hide text or imitate ours.
 
     ┌ An agent asks for permission
     │ agent     nice
@@ -28,7 +27,7 @@ ours.
 
 Each quoted line starts with our bar and is wrapped before the terminal would wrap it, so that no text can make a line
 that looks like ours. Each text is cut, so that the start of the question stays on the screen. A line at the frame's
-edge, where an agent's text cannot appear, counts what was cut.
+edge, where an agent's text cannot appear, counts the cut lines.
 """
 
 from __future__ import annotations
@@ -54,39 +53,39 @@ from accord.services.permission_service import covered
 from accord.services.service import ServedSession
 
 COLUMNS = 80
-"""Columns of a terminal that does not say how many it has."""
+"""The width of a terminal that does not report one."""
 LEAST_COLUMNS, LEAST_NAME = 30, 4
 
 END = "└ "
 """The start of the prompt."""
 
 MORE = "/more"
-"""What a user types to see what was cut."""
+"""The command with which a user shows the cut text."""
 
 
 class TextLimits(NamedTuple):
     """The amount of an agent's text that a question shows."""
 
     lines: int
-    """Of one text."""
+    """The lines of one text."""
     items: int
     """Of one list, such as paths."""
     options: int
     choices: int
     characters: int
-    """Of one text; the rest is not processed."""
+    """The characters of one text; the rest is not processed."""
     name: int
     """Columns of the name of an agent, an option or a choice."""
 
 
 BRIEF = TextLimits(lines=5, items=3, options=8, choices=50, characters=4_000, name=56)
-"""A screen of 24 lines takes all of a permission question."""
+"""A permission question fits on a screen of 24 lines."""
 FULL = TextLimits(lines=1_000, items=1_000, options=1_000, choices=1_000, characters=64_000, name=1_000)
 """The rest of the text, which `/more` shows."""
 
 
 class QuestionFrame:
-    """Gathers the lines of a question.
+    """Collects the lines of a question.
 
     >>> frame = QuestionFrame("An agent asks for permission", BRIEF, 40)
     >>> frame.text("command", "echo one\\necho two")
@@ -107,7 +106,7 @@ class QuestionFrame:
         self._text(f"{name}  " if name else "", text, self.room.characters, self.room.lines)
 
     def whole(self, text: str, characters: int) -> None:
-        """Add a text of the agent of which no line may be hidden, such as a URL."""
+        """Add an agent's text of which no line may be hidden, such as a URL."""
         self._text("", text, characters, characters)
 
     def _text(self, start: str, text: str, characters: int, most: int) -> None:
@@ -142,13 +141,13 @@ class QuestionFrame:
         return len(shown) + (len(shown) < len(kept))
 
     def texts(self, name: str, texts: Sequence[str]) -> None:
-        """Add a list of the agent, as much of it as there is room for."""
+        """Add a list of the agent, as much of it as fits."""
         for number, text in enumerate(texts[: self.room.items]):
             self.item(f"{name}  " if number == 0 else " " * (len(name) + 2), text)
         self.cut(len(texts) - self.room.items, name.strip())
 
     def cut(self, number: int, what: str) -> None:
-        """Add a line at the edge that counts what is not shown."""
+        """Add a line at the edge that counts the hidden lines."""
         if number > 0:
             hint = f"; {MORE} shows all" if self.room is not FULL else ""
             self.say(f"{number:,} more {what}{'' if number == 1 else 's'} not shown{hint}")
@@ -159,7 +158,7 @@ class QuestionFrame:
 
     @property
     def rows(self) -> int:
-        """How many rows it has so far."""
+        """Return how many rows it has so far."""
         return len(self._lines)
 
     def __str__(self) -> str:
@@ -197,18 +196,18 @@ KINDS: dict[str, str] = {
     "reject_once": "reject once",
     "reject_always": "reject always",
 }
-"""The effect of an option in our words: its name comes from the agent, and may say anything."""
+"""The effect of an option in our words: its name comes from the agent, which may write anything."""
 UNKNOWN_KIND = "unknown kind"
 _KIND_COLUMNS = max(map(len, KINDS.values()))
 
 SCREEN = 24
-"""Rows of a screen that takes all of a question."""
+"""Rows of a screen on which a whole question fits."""
 LEAST_CHANGED = 4
 """Rows of a change that are shown, however long the rest of the question is."""
 
 
 def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permission:
-    """Show what the agent wants to do and take one of its options by number. The end of input rejects."""
+    """Show the agent's request and read one of its options by number. The end of input rejects."""
     room, heading = BRIEF, _permission(question, BRIEF, width)
     while True:
         shown = min(len(question.options), room.options)
@@ -227,7 +226,7 @@ def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permis
 
 
 def ask_permission_and_scope(question: PermissionQuestion, width: int = COLUMNS) -> KeptPermission:
-    """Ask as `ask_permission` does, and after an "always" whether it holds in later runs, too."""
+    """Ask as `ask_permission` does, and after an "always" whether it applies to later runs, too."""
     choice = yield from ask_permission(question, width)
     kind = choice.kind if isinstance(choice, v1.PermissionOption) else ""
     if kind not in ("allow_always", "reject_always"):
@@ -246,7 +245,7 @@ def ask_permission_and_scope(question: PermissionQuestion, width: int = COLUMNS)
 
 
 def _wrong_key(question: PermissionQuestion, line: str, shown: int) -> str:
-    """What was wrong about a line that is no answer."""
+    """Describe what was wrong with a line that is no answer."""
     allowed = [f"1 to {shown}" if shown > 1 else "1"] if shown else []
     allowed += ["y"] if question.allow is not None else []
     typed = line.strip()
@@ -297,7 +296,7 @@ def _changes(frame: QuestionFrame, question: PermissionQuestion, room: TextLimit
 
 
 def _choices(question: PermissionQuestion, shown: int) -> str:
-    """The prompt: the allowed input, and which options `y` and `n` stand for."""
+    """Return the prompt: the allowed input, and which options `y` and `n` stand for."""
     choices = f"Choose 1 to {shown}" if shown else "There are no options"
     for word, option in (("y", question.allow), ("n", question.reject)):
         if option is not None:
@@ -330,7 +329,7 @@ def fill_in(question: FormQuestion, width: int = COLUMNS) -> Form:
 def _field(
     field: FormField, current: Value | None, before: str, problem: str | None, width: int
 ) -> Generator[str, str | None, Any]:
-    """The value of one field, LEFT_OUT, DECLINED, or None if the user leaves the form."""
+    """Ask for the value of one field; returns it, LEFT_OUT, DECLINED, or None if the user leaves the form."""
     right = current if current is not None and field.problem(current) is None else None
     heading = f"{before}{_described(field, BRIEF, width)}{_problem(problem, width)}"
     while True:
@@ -399,7 +398,7 @@ def _problem(problem: str | None, width: int) -> str:
 
 
 def _prompt(field: FormField, current: Value | None) -> str:
-    """The prompt of a field; the value that an empty line stands for is in parentheses."""
+    """Return the prompt of a field; the value that an empty line means is in parentheses."""
     choice = "[y/n]" if isinstance(field.schema, v1.BooleanPropertySchema) else ""
     return f"{choice}{_written(current)}> "
 
@@ -413,7 +412,7 @@ def _written(value: Value | None) -> str:
 
 
 def _frame(heading: str, session: ServedSession | None, room: TextLimits, width: int) -> QuestionFrame:
-    """The frame of a question, with the agent's name; during a login there is no session."""
+    """Return the frame of a question, with the agent's name; during a login there is no session."""
     frame = QuestionFrame(heading, room, width)
     if session is not None:
         frame.item("agent     ", session.agent)
@@ -435,8 +434,8 @@ class TerminalUser:
     """Asks the user at the terminal.
 
     `open_link` opens a link that the user agreed to visit. `while_asking` is entered while a question is open: a
-    program that prints an agent's text at the same terminal keeps it until the answer is given. With `keep`, the user
-    is asked whether an "always" holds in later runs, too, and `keep` is called with the question if it does.
+    program that prints an agent's text at the same terminal holds it back until the question is answered. With `keep`,
+    the user is asked whether an "always" applies to later runs, too, and `keep` is called with the question if it does.
     """
 
     def __init__(
@@ -468,7 +467,7 @@ class TerminalUser:
         os.close(self._fd)
 
     async def permit(self, question: PermissionQuestion) -> Choice:
-        """For `Client(permissions=...)`."""
+        """The function for `Client(permissions=...)`."""
         if self._keep is None:
             return await self._run(ask_permission(question, self._columns()))
         choice, is_kept = await self._run(ask_permission_and_scope(question, self._columns()))
@@ -477,11 +476,11 @@ class TerminalUser:
         return choice
 
     async def fill(self, question: FormQuestion) -> Filled:
-        """For `Elicitation(fill=...)`."""
+        """The function for `Elicitation(fill=...)`."""
         return await self._run(fill_in(question, self._columns()))
 
     async def visit(self, question: LinkQuestion) -> bool | None:
-        """For `Elicitation(visit=...)`: opens the link once the user has agreed."""
+        """The function for `Elicitation(visit=...)`: opens the link once the user has agreed."""
         agreed = await self._run(consider_link(question, self._columns()))
         if agreed:
             opening = self._open_link(question.link.url)
@@ -505,7 +504,7 @@ class TerminalUser:
                 raise
 
     def _forget_typed(self) -> None:
-        """Discard what was typed before this question was shown."""
+        """Discard input that was typed before this question was shown."""
         assert sys.platform != "win32"
         import termios  # exists on every platform that has a terminal to open
 

@@ -1,7 +1,7 @@
 """A URL that an agent asks the user to visit, with warnings about what is suspicious. Pure.
 
 The URL is parsed and never fetched. All of it is displayed, in the characters that a browser would send, so that no
-letter can pass for another that looks the same.
+letter can be mistaken for another that looks the same.
 
 Letters of different alphabets may look the same: the Cyrillic U+0430 and the Latin a, for one. So a label of an
 internationalised domain is displayed in its own letters only if they belong to one alphabet, are plain lower-case
@@ -46,7 +46,7 @@ class UrlToVisit:
 
     @property
     def marked(self) -> tuple[str, str, str]:
-        """The whole URL in three parts: before the domain, the domain, and after it.
+        """Return the whole URL in three parts: before the domain, the domain, and after it.
 
         The domain is in its own letters if none of them can be mistaken for another, and in ASCII otherwise. The rest
         is in ASCII, as browsers send it.
@@ -147,7 +147,7 @@ _HYPHEN_AND_DIGITS = frozenset("-0123456789")
 
 
 def in_ascii(host: str) -> str:
-    """The host in ASCII, as DNS knows it; raises UnicodeError if it is invalid.
+    """Return the host in ASCII, as in DNS; raises UnicodeError if it is invalid.
 
     >>> in_ascii("München.example")
     'xn--mnchen-3ya.example'
@@ -162,7 +162,7 @@ def in_ascii(host: str) -> str:
 
 
 def readable(domain: str) -> str | None:
-    """The domain in its own letters; None if one of its labels could be mistaken for another.
+    """Return the domain in its own letters; None if one of its labels could be mistaken for another.
 
     >>> readable("xn--mnchen-3ya.example"), readable("xn--pple-43d.com")
     ('münchen.example', None)

@@ -1,4 +1,4 @@
-"""Words that stand for content which is not text, and the size of a PNG. PURE."""
+"""Words that represent content which is not text, and the size of a PNG. PURE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PngSize(NamedTuple):
 
 
 def placeholder(block: object, folder: str = "") -> str:
-    """What a block that is not text holds, in words. Files are named from this folder, if they are in it.
+    """Describe a block that is not text. Files are named relative to this folder, if they are in it.
 
     >>> placeholder(blocks.ImageContent.from_bytes(b"not a picture", "image/png"))
     '[image: image/png, 13 bytes]'
@@ -47,7 +47,7 @@ def placeholder(block: object, folder: str = "") -> str:
 
 
 def _from_folder(uri: str, folder: str) -> str | None:
-    """The path of a `file:` URI from this folder, with its fragment; None for what is not in the folder."""
+    """Return the path of a `file:` URI relative to this folder, with its fragment; None if it is not in the folder."""
     path = path_of_uri(uri) if folder else None
     if path is None or not path.is_relative_to(folder) or path == Path(folder):
         return None
@@ -67,7 +67,7 @@ def png_size(data: bytes) -> PngSize | None:
 
 
 def from_base64(text: str) -> bytes | None:
-    """The bytes of base64; None for other text."""
+    """Return the bytes of base64; None for other text."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""What a replay learns from a record before it begins: its entries, each thing's last change, and its final state."""
+"""The first pass of a replay over a record: its entries, each thing's last change, and its final state."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ _KEY_BEGINS, _KEY_ENDS = b',"', b'"]'
 _END_BEGINS = b'{"sessionUpdate":"state_update","state":"idle","stopReason":'
 _END = b"[2," + _END_BEGINS
 _HEAD = 40
-"""Bytes of an entry that say what kind of update it is."""
+"""Bytes of an entry that show the kind of update."""
 
 
 def marked(update: bytes, version: int) -> bytes:
-    """The entry for an update of this version, given as JSON."""
+    """Return the entry for an update of this version, given as JSON."""
     return update if version == 1 else b"[%d,%b]" % (version, update)
 
 
 def marking(version: int) -> Callable[[bytes], bytes] | None:
-    """`marked` for one version, as a function that costs a stream little; None for version 1, which marks nothing."""
+    """Return `marked` for one version, as a function that costs a stream little; None for version 1, which
+    has no mark.
+    """
     return None if version == 1 else (b"[%d,%%b]" % version).__mod__
 
 
@@ -59,7 +61,9 @@ def has_key(entry: bytes) -> bool:
 
 
 def key_in(entry: bytes, session_id: str) -> tuple[str, str] | None:
-    """The key of an entry that has one, and the id of its message; None if the key counts for another session."""
+    """Return the key of an entry that has one, and the id of its message; None if the key counts for another
+    session.
+    """
     entry, found = _without_key(entry)
     session, _, key = str(codec.loads(found)).partition(" ")
     return (key, _seen(update_in(entry)[1]).message_id) if session == session_id else None
@@ -73,12 +77,12 @@ def _without_key(entry: bytes) -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=64)
 def end_of_turn(stop_reason: str) -> bytes:
-    """The update that says why the turn of a prompt with a key has ended."""
+    """Return the update with the reason why the turn of a prompt with a key has ended."""
     return b"%b%b}" % (_END_BEGINS, codec.encode(stop_reason))
 
 
 def stop_reason_in(entry: bytes) -> str | None:
-    """Why a turn has ended, if the entry is an `end_of_turn`; None for any other."""
+    """Return why a turn has ended, if the entry is an `end_of_turn`; None for any other."""
     if not entry.startswith(_END):
         return None
     fields = cast("dict[str, Any]", codec.loads(update_in(entry)[1]))  # an author's state may say more
@@ -149,7 +153,7 @@ Key: TypeAlias = tuple[str, str]
 
 _CHUNKS = {"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_thought_chunk": "thought"}
 _WHOLE = {"user_message": "user", "agent_message": "agent", "agent_thought": "thought"}
-"""By the tags of updates: who a message is from; in version 1 there are only chunks."""
+"""By the tags of updates: the speaker of a whole message; version 1 has only chunks."""
 
 KINDS = {
     "tool_call": ("call", "tool_call_id"),
@@ -163,11 +167,11 @@ KINDS = {
     "session_message": ("session_message", "message_id"),
     "session_message_chunk": ("session_message", "message_id"),
 }
-"""By the tags of updates: the kind of what they are about, and the field with its id."""
+"""By the tags of updates: the kind of their subject, and the field with its id."""
 
 
 class _Glance(msgspec.Struct, rename="camel"):
-    """As much of an update as says what it is about."""
+    """The fields of an update that identify its subject."""
 
     session_update: str
     message_id: Any = None
@@ -185,16 +189,16 @@ class Survey:
 
     def __init__(self) -> None:
         self.count = 0
-        """How many entries there are."""
+        """The number of entries."""
         self.last: dict[Key, int] = {}
         """The number of the last entry that changes something."""
         self.replaced: dict[Key, int] = {}
-        """The number of the last entry that may replace what a message says; later ones append to it."""
+        """The number of the last entry that may replace a message's content; later ones append to it."""
         self._current: Key | None = None
         """The message that a chunk without an id continues, if the message has an id."""
 
     def add(self, entry: bytes) -> None:
-        """Look at the next entry."""
+        """Examine the next entry."""
         version, update = update_in(entry)
         seen = _seen(update)
         tag = seen.session_update
@@ -213,7 +217,7 @@ class Survey:
         self.count += 1
 
     def _message(self, speaker: str, message_id: Any, version: int) -> Key | None:
-        """The message that an update is about, by the rules of the timeline; None if it has no id."""
+        """Return the message that an update is about, by the rules of the timeline; None if it has no id."""
         if not isinstance(message_id, str):
             if self._current is not None and self._current[0] != speaker:
                 self._current = None
@@ -232,12 +236,12 @@ class CutPlaces:
 
     def __init__(self) -> None:
         self.lengths: dict[Key, int] = {}
-        """How many entries are left by the cut, by the speaker and the id of the message."""
+        """How many entries remain after the cut, by the speaker and the id of the message."""
         self._growing: set[Key] = set()
-        """The messages of the agent that no message of the user has followed yet."""
+        """The messages of the agent after which no message of the user has followed yet."""
 
     def add(self, entry: bytes, number: int) -> None:
-        """Look at the next entry of the session itself, which is the entry with this number in the record."""
+        """Examine the next entry of the session itself, the entry with this number in the record."""
         version, update = update_in(entry)
         seen = _seen(update)
         speaker = _CHUNKS.get(seen.session_update) or (_WHOLE.get(seen.session_update) if version != 1 else None)
@@ -283,23 +287,23 @@ def _seen(update: bytes) -> _Glance:
 
 
 Place: TypeAlias = int | Key | Unknown
-"""What stands at a place of the replay: an entry of the timeline, something with an id, or an unknown update."""
+"""One place of the replay: an entry of the timeline, something with an id, or an unknown update."""
 
 _WITH_ID = {tag: row for tag, row in KINDS.items() if row[0] != "call"}
-"""By the tags of updates: what has an id and stands beside the timeline."""
+"""By the tags of updates: things that have an id and are shown beside the timeline."""
 
 _REPLACES = frozenset(("config_option_update", "current_mode_update"))
 """The tags of updates that replace the one before."""
 
 
 class FoldedRecord:
-    """What the entries of a record amount to so far."""
+    """The final state of a record's entries so far."""
 
     def __init__(self) -> None:
         self.state = SessionState()
         """The entries, folded."""
         self.order: list[Place] = []
-        """What stands in the conversation, in the order in which it began."""
+        """The parts of the conversation, in the order in which they began."""
         self.latest: dict[str, Any] = {}
         """The last update of each kind that replaces the one before, by its tag."""
         self.plans: dict[PlanId, Any] = {}

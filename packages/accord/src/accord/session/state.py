@@ -3,18 +3,18 @@
     session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
                                                                    └──▶ observers (`on_change`)
 
-Updates of both versions of the protocol go the same way: the class says which fold it needs. An update creates what it
-names or changes the fields that it carries: a field left out stays, `null` clears it, a value replaces it.
+Updates of both versions of the protocol are handled the same way: the class selects its fold. An update creates the
+thing it names or changes the fields that it contains: an omitted field stays, `null` clears it, a value replaces it.
 
-An update costs constant work, however long the session is: text is gathered in a buffer and becomes one string only
-when it is read. What is read (`timeline`, `snapshot()`) consists of immutable values, and only values that have changed
-since the last time are made again. The same fold serves the client (`RemoteSession.state`), its services and the agent
+An update costs constant work, however long the session is: text is collected in a buffer and becomes one string only
+when it is read. The results (`timeline`, `snapshot()`) consist of immutable values, and only values that have changed
+since the last read are made again. The same fold serves the client (`RemoteSession.state`), its services and the agent
 (`session.history`).
 
 An agent may send updates without end, so the state has a `limit` in bytes. Past it the oldest half is dropped: the
 timeline's first entries, then notices and the like. A message that alone is larger is dropped as a whole, and its next
-chunk begins a new one. `forgotten` counts the dropped entries. Sizes are checked only when as many bytes have come as
-may be kept, so that the limit costs an update nothing.
+chunk begins a new one. `forgotten` counts the dropped entries. Sizes are checked only when as many bytes have arrived
+as the limit allows, so that the limit costs an update nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SessionState:
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        """The most bytes that are kept; None if the input is bounded already, as from a store."""
+        """The most bytes that are kept; None if the input is limited already, as from a store."""
         self._observers: list[Observer] = []
         self._replacement_observers: list[ReplacementObserver] = []
         self.clear()
@@ -86,7 +86,7 @@ class SessionState:
         self.plan_id: updates.PlanId | None = None
         """The id of the plan whose steps `plan` shows; `main` for the plan of version 1, which has no id there."""
         self.plans: dict[updates.PlanId, updates.PlanUpdateContent] = {}
-        """The plans as they are now; the one that was updated last is the last."""
+        """The plans in their present state; the one that was updated last is the last."""
         self.commands: list[updates.AvailableCommand | updates.Skill] = []
         """The slash commands that the agent offers, and in version 2 its skills."""
         self.modes: list[updates.SessionMode] = []
@@ -100,7 +100,7 @@ class SessionState:
         self.config: list[ConfigOption] = []
         """The config options of known types, in the agent's order."""
         self.unknown_config: list[Unknown] = []
-        """Config options of types that this version of Accord does not know, as they came."""
+        """Config options of types that this version of Accord does not know, unchanged."""
         self.usage: updates.UsageUpdate | None = None
         """How much of the context is used, as last reported."""
         self.title: str | None = None
@@ -122,19 +122,21 @@ class SessionState:
         self.suggestions: list[updates.PromptSuggestion] = []
         """Prompts that the agent expects next, the likeliest first."""
         self.history_length: int | None = None
-        """How many messages and tool calls were there at the end of a replay; None if no replay has come to its end."""
+        """How many messages and tool calls there were at the end of a replay; None if no replay has ended."""
         self.activity: str | None = None
-        """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
+        """The session's activity, such as `idle` or `running`; None if the agent has not reported it, as in
+        version 1.
+        """
         self.background: list[updates.BackgroundWork] | None = None
-        """All that runs in the background; None if the agent does not report that, as in version 1."""
+        """The background work; None if the agent does not report it, as in version 1."""
         self.last_end: updates.SessionStateUpdate | None = None
         """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
         self.terminals: dict[updates.TerminalId, TerminalState] = {}
         """The terminals in which the agent runs commands, by their ids; empty in version 1."""
         self.unknown: list[Unknown] = []
-        """Updates of kinds that this version of Accord does not know, as they came."""
+        """Updates of kinds that this version of Accord does not know, unchanged."""
         self._room = self._limit or 0
-        """Bytes that may still come before the sizes are checked."""
+        """Bytes that may still arrive before the sizes are checked."""
 
     def add(self, update: Update, size: int = 0) -> None:
         """Fold in the next update of either version; `size` is its length in bytes, which counts towards the limit."""
@@ -184,9 +186,9 @@ class SessionState:
             self._fold(update)
 
     def _meant_by(self, update: Unknown) -> Any:
-        """The update that an agent means which has mistaken the version; None if it makes no sense there either.
+        """Return the update that an agent meant which mistook the version; None if it makes no sense there either.
 
-        A state of the session that Accord does not know is kept, and nothing else is known of it: it is not idle.
+        An unknown state of the session is kept, and means only that it is not idle.
         """
         if update.tag == "state_update" and isinstance(word := update.raw.get("state"), str):
             self.activity, self.background = (
@@ -202,7 +204,7 @@ class SessionState:
         return None if isinstance(meant, Unknown) else meant
 
     def as_read(self, update: Any) -> Any:
-        """What an update that only version 1 has says to this session, in the classes in which everyone reads updates.
+        """Return the public form of an update that only version 1 has.
 
         A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
         version 1 has no such word, and says `failed`.
@@ -214,7 +216,7 @@ class SessionState:
         return read if read.status in (UNSET, "completed") else replace(read, status="cancelled")
 
     def _fold(self, update: Any) -> None:
-        """Fold an update. The class of one version is folded like the class that everyone reads it by."""
+        """Fold an update. A class of one version is folded like its public form."""
         kind = update.__class__
         if kind not in _IN_TIMELINE and kind not in self._folds:
             if issubclass(kind, updates.ContentChunk):  # one of version 2, where each chunk has an id that stays valid
@@ -248,13 +250,13 @@ class SessionState:
         return place
 
     def name_prompt(self, place: int, message_id: updates.MessageId) -> None:
-        """Take the id that the agent's answer gives to the prompt at this place; an echo before has done that."""
+        """Assign the id in the agent's answer to the prompt at this place, unless an echo has done that."""
         self._timeline.name_copy(place, message_id)
         if self._observers:
             self._tell(None)
 
     def drop_prompt(self, place: int) -> None:
-        """Mark the prompt at this place as refused: the agent has answered that it will not insert it."""
+        """Mark the prompt at this place as refused: the agent's answer was that it will not insert it."""
         self._timeline.drop_copy(place)
         self._tell(None)
 
@@ -271,7 +273,7 @@ class SessionState:
             self._tell(None)
 
     def cancel_unfinished(self) -> None:
-        """Mark unfinished tool calls as `cancelled`, because the turn was. An agent may still complete them.
+        """Mark unfinished tool calls as `cancelled` after their turn was. An agent may still complete them.
 
         Tool calls in the background stay as they are: they outlive their turn.
         """
@@ -285,7 +287,7 @@ class SessionState:
             self._tell(None)
 
     def set_models(self, models: Any) -> None:
-        """Set the models that the session was opened with; those of a config option count more."""
+        """Set the models that the session was opened with; those of a config option take precedence."""
         if models is not None and self.model_option is None:
             self.models, self.model = models.available_models, models.current_model_id
             self._tell(None)
@@ -307,7 +309,7 @@ class SessionState:
         self._tell(None)
 
     def option(self, config_id: str) -> ConfigOption | None:
-        """The config option with this id, as it is now; None if the id or the option's type is unknown."""
+        """Return the config option with this id; None if the id or the option's type is unknown."""
         return next((option for option in self.config if option.config_id == config_id), None)
 
     @property
@@ -346,7 +348,7 @@ class SessionState:
         return self._timeline.forgotten
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
-        """The entries from position `start` up to `end`, without those that were dropped."""
+        """Return the entries from position `start` up to `end`, without those that were dropped."""
         return self._timeline.between(start, end)
 
     @property
@@ -355,7 +357,7 @@ class SessionState:
         return [entry for entry in self.timeline if isinstance(entry, Message)]
 
     def snapshot(self) -> Snapshot:
-        """The state as it is now, in a value that never changes."""
+        """Return the present state, as a value that never changes."""
         return Snapshot(
             self.timeline,
             tuple(self.plan),
@@ -379,7 +381,7 @@ class SessionState:
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change, with the update that made it, or None for a change that we made.
 
-        Call the result to stop it. The observer runs where updates arrive, so it must be quick.
+        Call the result to stop it. The observer runs where updates arrive, so it must be fast.
         """
         return _observing(self._observers, observer)
 
@@ -388,10 +390,10 @@ class SessionState:
             observer(update)
 
     def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
-        """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
+        """Call `observer` with a message before and after an update has replaced or cleared its content.
 
-        Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the
-        result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
+        Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the result
+        to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be fast.
         """
         self._timeline.on_replacement = self._tell_of_replacement
         return _observing(self._replacement_observers, observer)
@@ -405,13 +407,13 @@ class SessionState:
         self._timeline.forget(count)
 
     def drain(self, place: int, least: int) -> tuple[ContentBlock, ...]:
-        """Take what the message at position `place` says out of it, if that is at least so many bytes."""
+        """Remove and return the content of the message at position `place`, if it is at least this many bytes."""
         return self._timeline.drain(place, least)
 
     # The limit
 
     def _forget(self, limit: int) -> None:
-        """Keep only the newest entries, at most half of the limit; also of notices and other lists that may grow."""
+        """Keep only the newest entries, at most half of the limit; also of notices and other growing lists."""
         for some in self.notices, self.unknown:
             del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
         for terminal in self.terminals.values():
@@ -536,12 +538,12 @@ class SessionState:
         return _known(self.terminals, terminal_id, TerminalState)
 
     def _keep_as_it_came(self, update: updates.TerminalUpdate | updates.TerminalOutputChunk) -> None:
-        """Keep an update whose output is not base64."""
+        """Keep an update unchanged whose output is not base64."""
         plain = codec.plain(update)
         self.unknown.append(Unknown(plain["sessionUpdate"], plain))
 
     def cursor_at(self, place: str) -> SessionCursor:
-        """The cursor with this id, or beside what has this id, at which the session can be forked; or ValueError."""
+        """Return the cursor with this id, or beside the thing with this id; raises ValueError."""
         usable = [it for it in self.cursors.values() if it.can_fork]
         found = next((it for it in usable if it.id == place), None)
         if found is None:
@@ -579,11 +581,11 @@ class SessionState:
         updates.PromptSuggestionsUpdate: _add_suggestions,
         updates.ReplayComplete: _end_replay,
     }
-    """The folds of everything else. `_fold` adds the classes that only one version has."""
+    """The folds of all other classes. `_fold` adds the classes that only one version has."""
 
 
 def _observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], None]:
-    """Add an observer; the result removes it."""
+    """Add an observer; calling the result removes it."""
     observers.append(observer)
 
     def end() -> None:
@@ -594,7 +596,7 @@ def _observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], 
 
 
 def _known(table: dict[KeyT, ThingT], key: KeyT, make: Callable[[KeyT], ThingT]) -> ThingT:
-    """What the table has by this key, made if it has nothing."""
+    """Return the table's value for this key, made if there is none."""
     if (known := table.get(key)) is None:
         known = table[key] = make(key)
     return known

@@ -1,7 +1,7 @@
 """Terminals of version 2: commands that the agent runs itself, and the output that it reports. PURE.
 
-Output comes in chunks of bytes, each encoded in base64 by itself. A chunk may end inside a character. So the bytes are
-kept, and the text is decoded as far as its characters are complete.
+Output comes in chunks of bytes, each encoded in base64 separately. A chunk may end inside a character. So the bytes are
+stored, and the text is decoded as far as its characters are complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
 class TerminalState:
-    """A terminal of the agent, after all of its updates so far; None stands for what is not known."""
+    """A terminal of the agent, after all of its updates so far; None means unknown."""
 
     __slots__ = (
         "_decoded",
@@ -50,7 +50,7 @@ class TerminalState:
         self.size: updates.TerminalSize | None = None
         """Its columns and rows."""
         self.capabilities: updates.TerminalCapabilities | None = None
-        """What the client can do with it now."""
+        """The client's present actions on it."""
         self.meta: dict[str, Json] | None = None
         """Its `_meta`."""
         self.forgotten = 0
@@ -67,14 +67,14 @@ class TerminalState:
 
     @property
     def output(self) -> bytes:
-        """The output so far, as bytes. It is untrusted: it may hold codes that control a terminal."""
+        """The output so far, as bytes. It is untrusted: it may contain control codes for a terminal."""
         return bytes(self._output)
 
     @property
     def text(self) -> str:
-        """The output so far, as text; a character whose end has not come yet is left out until the command ends.
+        """The output so far, as text; a character whose end has not arrived is left out until the command ends.
 
-        Bytes that are not UTF-8 become U+FFFD. The text is untrusted: it may hold codes that control a terminal.
+        Bytes that are not UTF-8 become U+FFFD. The text is untrusted: it may contain control codes for a terminal.
         """
         if self._decoded < len(self._output):
             self._text.write(self._decoder.decode(self._output[self._decoded :]))
@@ -93,7 +93,7 @@ class TerminalState:
         return WEIGHT + len(self._output) + len(self.command or "") + (0 if self.meta is None else len(repr(self.meta)))
 
     def update(self, update: updates.TerminalUpdate) -> bool:
-        """Take an update: what it leaves out stays, and what it clears becomes None.
+        """Apply an update: omitted fields stay, and cleared ones become None.
 
         Returns False if its output is not base64; the output then stays as it was.
         """

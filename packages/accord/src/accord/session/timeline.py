@@ -1,11 +1,10 @@
 """The timeline of a session: messages and tool calls, in the order in which they began.
 
-A *message* is the chunks with one message id; where agents send none, the chunks of one speaker that follow each other
-with no other message or tool call between. An emoji that was split in two, as JavaScript agents do, is joined again,
-also across chunks; a half whose other half never comes stays as it is.
+A *message* is the chunks with one message id; if agents send none, consecutive chunks of one speaker with no other
+message or tool call between. An emoji that was split in two, as by JavaScript agents, is joined again, even across
+chunks; a half without its other half stays as it is.
 
-A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
-before.
+A *tool call* and its updates become one `ToolCallState`: an omitted field stays, a list replaces the previous one.
 
 Version 2 gives every message an id that stays valid, sends messages whole as well as in chunks, and appends to the
 content of tool calls. The state folds its updates with the methods under "Version 2" below.
@@ -65,7 +64,7 @@ class Timeline:
         self.forgotten = 0
         """How many of the oldest entries were dropped because of the limit."""
         self.on_replacement: Callable[[Message, Message], object] | None = None
-        """Called with a message as it was and as it is, after what it said was replaced."""
+        """Called with a message before and after its content was replaced."""
         self._calls: dict[ToolCallId, ToolCallState] = {}
         self._growing: list[GrowingMessage | ToolCallId] = []
         self._read: list[Entry] = []
@@ -79,7 +78,7 @@ class Timeline:
         self._places: dict[ToolCallId, int] = {}
         self._unfinished: dict[ToolCallId, None] = {}
         self._appended: dict[ToolCallId, list[ToolCallContent]] = {}
-        """Content that was appended to tool calls since they were last read: it joins them when they are."""
+        """Content that was appended to tool calls since they were last read: it is joined on reading."""
         self._not_echoed: list[GrowingMessage] = []
         """Prompts as they were sent, whose ids are not known yet, in version 2."""
 
@@ -98,7 +97,7 @@ class Timeline:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The messages and tool calls as they are now."""
+        """Return the messages and tool calls in their present state."""
         if self._appended:
             self._join_appended()
         if self._changed:
@@ -109,7 +108,7 @@ class Timeline:
         return self._entries
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
-        """The entries from place `start` up to `end`, without those that were dropped."""
+        """Return the entries from place `start` up to `end`, without those that were dropped."""
         if self._appended:
             self._join_appended()
         return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
@@ -138,7 +137,7 @@ class Timeline:
 
     def refuse_turn(self) -> None:
         """Mark the latest turn as refused, from its prompt on."""
-        # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
+        # schema, StopReason: the next prompt does not include a refused one and its turn; clients show that.
         self.refuse(self._turn_begins, len(self))
 
     def refuse(self, start: int, end: int) -> None:
@@ -211,7 +210,7 @@ class Timeline:
         self.put_tool_call(known.updated(update))
 
     def put_tool_call(self, call: ToolCallState) -> None:
-        """Put a tool call in the place of the one with its id, or at the end."""
+        """Put a tool call at the place of the one with its id, or at the end."""
         place = self._places.get(call.id)
         if place is None:
             self._places[call.id] = self._begin(call.id)
@@ -236,7 +235,7 @@ class Timeline:
         return copy.place
 
     def name_copy(self, place: int, message_id: MessageId) -> None:
-        """Take the id that the agent has given to a prompt: the echo with this id replaces it."""
+        """Assign the agent's id to a prompt: the echo with this id replaces it."""
         if not self._not_echoed:  # the usual case: the echo came first
             return
         copy = next((it for it in self._not_echoed if it.place == place), None)
@@ -296,14 +295,14 @@ class Timeline:
         self._changed.add(message.place)
 
     def growing(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
-        """The message with this id, to append to; nothing of a prompt that was sent stays in it."""
+        """Return the message with this id, to append to; the content of a sent prompt is removed."""
         message = self.message(speaker, message_id)
         if message.is_ours:
             self.replace(message, ())
         return message
 
     def replace(self, message: GrowingMessage, content: Sequence[ContentBlock]) -> None:
-        """Replace what a message says."""
+        """Replace a message's content."""
         before = None if self.on_replacement is None else message.read()
         message.is_ours = False
         message.replace(content)
@@ -326,7 +325,7 @@ class Timeline:
         self._appended.clear()
 
     def drain(self, place: int, least: int) -> tuple[ContentBlock, ...]:
-        """Take what the message at this place says out of it, if that is at least so many bytes."""
+        """Remove and return the content of the message at this place, if it is at least this many bytes."""
         message = self._growing[place - self.forgotten]
         if not isinstance(message, GrowingMessage) or message.size < least:
             return ()
@@ -337,7 +336,7 @@ class Timeline:
     # The limit
 
     def shrink(self, limit: int) -> None:
-        """Drop the oldest entries if all entries take more than half of the limit; a quarter of it stays."""
+        """Drop the oldest entries if all entries take more than half of the limit; a quarter of it remains."""
         if self._appended:
             self._join_appended()
         sizes = [self._size(entry) for entry in self._growing]
@@ -379,7 +378,7 @@ _SPEAKERS_BY_TAG: dict[str, Speaker] = {
 
 
 def _speaker(update: Any) -> Speaker:
-    """Who speaks in a message or a chunk, whichever version's class it is of."""
+    """Return the speaker of a message or a chunk of either version's class."""
     return _SPEAKERS_BY_TAG[update.__struct_config__.tag]
 
 

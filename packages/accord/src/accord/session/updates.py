@@ -1,4 +1,4 @@
-"""`accord.updates`: one set of classes for all that a session says and does, whichever version the agent speaks.
+"""`accord.updates`: one set of classes for all events of a session, whichever version the agent speaks.
 
 A client iterates over these:
 
@@ -9,9 +9,9 @@ A client iterates over these:
             case updates.ToolCallUpdate(title=str(title)):
                 print(f"[{title}]")
 
-A `ToolCallUpdate` begins a tool call or changes it, and holds only what changes: a field that it leaves out is `UNSET`,
-and `session.state.tool_calls` has the whole. An agent that makes one by hand sends a `ToolCallProgress`. A plan without
-an id, as version 1 has it, is the plan `main`.
+A `ToolCallUpdate` begins a tool call or changes it, and contains only the changes: an omitted field is `UNSET`, and
+`session.state.tool_calls` has the whole. An agent that makes one by hand sends a `ToolCallProgress`. A plan without an
+id, as in version 1, is the plan `main`.
 """
 
 from accord.schema import content, shared_updates

@@ -1,4 +1,4 @@
-"""The values that a session's state consists of: messages, tool calls, subagents, and a snapshot of everything."""
+"""The values in a session's state: messages, tool calls, subagents, and a snapshot of everything."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class JoinedText:
 
 
 def whole_part(half: str, chunk: str) -> tuple[str, str]:
-    """This chunk after a waiting half: the text that is complete now, and a half at its end."""
+    """Return this chunk after a waiting half: the text that is complete now, and a half at its end."""
     chunk = mended(half, chunk)
     if chunk and "\ud800" <= chunk[-1] <= "\udbff":
         return chunk[:-1], chunk[-1]
@@ -75,7 +75,7 @@ def whole_part(half: str, chunk: str) -> tuple[str, str]:
 
 
 def mended(first: str, second: str) -> str:
-    """Two chunks as one text; an emoji that was split between them is joined."""
+    """Return two chunks as one text; an emoji that was split between them is joined."""
     if first and second and "\ud800" <= first[-1] <= "\udbff" and "\udc00" <= second[0] <= "\udfff":
         emoji = chr(0x10000 + ((ord(first[-1]) - 0xD800) << 10) + ord(second[0]) - 0xDC00)
         return first[:-1] + emoji + second[1:]
@@ -133,7 +133,7 @@ def size_of(value: Any) -> int:
 
 
 def oldest_beyond(sizes: Sequence[int], room: int) -> int:
-    """How many of the first sizes must be dropped so that the rest fits into `room`.
+    """Return how many of the first sizes must be dropped so that the rest fits into `room`.
 
     >>> oldest_beyond([5, 4, 3], room=8)
     1
@@ -145,11 +145,11 @@ def oldest_beyond(sizes: Sequence[int], room: int) -> int:
     return gone
 
 
-# The values that a session's state consists of: messages, tool calls, and a snapshot of everything.
+# The values in a session's state: messages, tool calls, and a snapshot of everything.
 
 
 Speaker = Literal["user", "agent", "thought"]
-"""Who a message is from; a thought is what the agent thinks aloud."""
+"""The speaker of a message; a thought is the agent's reasoning."""
 
 Status: TypeAlias = Annotated[str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")]
 """The status of a tool call.
@@ -160,10 +160,10 @@ In version 1, `cancelled` is ours, for a call that was unfinished when its turn 
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message as far as it has come."""
+    """A message, as much of it as has arrived."""
 
     speaker: Speaker
-    """Who it is from."""
+    """Its speaker."""
     content: tuple[ContentBlock, ...]
     """Its blocks; adjacent chunks of plain text are one block."""
     id: updates.MessageId | None = None
@@ -187,7 +187,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
     kind: updates.ToolKind = "other"
     status: Status = "pending"
     content: Sequence[ToolCallContent] = ()
-    """What it produced. An agent that speaks version 2 sends a `updates.Diff` for a change of files."""
+    """Its output. An agent that speaks version 2 sends a `updates.Diff` for a change of files."""
     locations: Sequence[ToolCallLocation] = ()
     raw_input: Json = None
     raw_output: Json = None
@@ -196,7 +196,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
     refused: bool = False
     """Whether its turn was refused, like a message's."""
     capabilities: updates.ToolCallCapabilities | None = None
-    """What the client can do with it now, from agents that speak version 2."""
+    """The client's present actions on it, from agents that speak version 2."""
 
     @property
     def can_cancel(self) -> bool:
@@ -220,10 +220,10 @@ class ToolCallState(msgspec.Struct, frozen=True):
         return "\n".join(block.text for block in blocks if isinstance(block, TextContent))
 
     def outcome(self, failure_of: Callable[[str], str | None] = lambda _: None) -> tuple[Status, str]:
-        """Return how the call stands, and why: every place that shows tool calls asks here.
+        """Return the call's status, and the reason; every display of tool calls uses this.
 
-        A call has failed if a command that is shown in it has, whatever the agent says. `failure_of` gives the ending
-        of a command that failed, by the id of its terminal.
+        A call has failed if a command that is shown in it has, whatever the agent reports. `failure_of` returns the
+        ending of a command that failed, by the id of its terminal.
         """
         if self.status not in ("completed", "failed"):
             return self.status, ""
@@ -232,7 +232,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
         return (self.status, "") if why is None else ("failed", why)
 
     def updated(self, update: ToolCallUpdate | ToolCallContentChunk) -> ToolCallState:
-        """This tool call after an update: what it leaves out stays, and what it clears is as at the beginning."""
+        """Return this tool call after an update: omitted fields stay, and cleared ones are as at the beginning."""
         if isinstance(update, ToolCallContentChunk):
             return msgspec.structs.replace(self, content=[*self.content, update.content])
         kind: Any = update.kind  # also a word that nobody knows
@@ -267,9 +267,9 @@ def _merged(kept: dict[str, Json] | None, new: dict[str, Json]) -> dict[str, Jso
 
 
 def patched_meta(kept: dict[str, Json] | None, patch: dict[str, Json] | UnsetType | None) -> dict[str, Json] | None:
-    """The `_meta` of something after an upsert: left out, it stays; `null` clears it; else each key is patched.
+    """Return the `_meta` of something after an upsert: omitted, it stays; `null` clears it; else each key is patched.
 
-    A key with `null` is removed. Any other value replaces the one before as a whole.
+    A key with `null` is removed. Any other value replaces the previous one as a whole.
     """
     if patch is UNSET:
         return kept
@@ -282,24 +282,24 @@ def patched_meta(kept: dict[str, Json] | None, patch: dict[str, Json] | UnsetTyp
 
 
 def meta_after(kept: dict[str, Json] | None, update: Upsert) -> dict[str, Json] | None:
-    """The `_meta` of something after an update, in the way of the update's version."""
+    """Return the `_meta` of something after an update, by the rules of the update's version."""
     return update.meta if update.__replaces_meta__ and update.meta is not UNSET else patched_meta(kept, update.meta)
 
 
 Entry: TypeAlias = Message | ToolCallState
-"""What stands in a session's timeline."""
+"""An entry of a session's timeline."""
 
 ConfigOption: TypeAlias = updates.SessionConfigSelect | updates.SessionConfigBoolean
 """A config option of a known type."""
 
 Update: TypeAlias = updates.Update | ToolCallUpdate
-"""A session update of either version, or what a permission request says of a tool call."""
+"""A session update of either version, or a permission request's changes of a tool call."""
 
 Observer: TypeAlias = Callable[[Update | None], object]
-"""Called after a change, with the update that made it; None for a change that the client itself made."""
+"""Called after a change, with the update that made it; None for a change by the client itself."""
 
 ReplacementObserver: TypeAlias = Callable[[Message, Message], object]
-"""Called with a message as it was and as it is, after an update has replaced what it said."""
+"""Called with a message before and after an update has replaced its content."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -322,9 +322,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     forgotten: int = 0
     """How many older entries were dropped from the timeline because of the limit."""
     activity: str | None = None
-    """What the session does, from agents that speak version 2; see `SessionState.activity`."""
+    """The session's activity, from agents that speak version 2; see `SessionState.activity`."""
     background: tuple[updates.BackgroundWork, ...] | None = None
-    """What runs in the background, from agents that speak version 2; see `SessionState.background`."""
+    """The background work, from agents that speak version 2; see `SessionState.background`."""
 
 
 class Compaction(GrowingContent):
@@ -346,7 +346,7 @@ class Compaction(GrowingContent):
 
     @property
     def summary(self) -> tuple[ContentBlock, ...]:
-        """The summary that replaces the compacted part, as far as it has come."""
+        """The summary that replaces the compacted part, as much of it as has arrived."""
         return self.read()
 
 
@@ -355,14 +355,14 @@ class SessionCursor(msgspec.Struct, frozen=True):
 
     id: updates.CursorId
     anchor: updates.CursorAnchor | None
-    """What it stands beside, and on which side; None if the agent has not said so."""
+    """The thing beside which it is, and the side; None if the agent has not sent it."""
     can_fork: bool = False
     """Whether the session can be forked here now."""
     meta: dict[str, Json] | None = None
 
     @property
     def anchor_id(self) -> str | None:
-        """The id of what it stands beside; None if that is not known."""
+        """The id of the thing beside which it is; None if that is not known."""
         names = ("message_id", "tool_call_id", "compaction_id")
         return next((found for name in names if (found := getattr(self.anchor, name, None)) is not None), None)
 
@@ -375,7 +375,7 @@ class SessionCursor(msgspec.Struct, frozen=True):
 
 
 def choices_of(option: updates.SessionConfigSelect) -> list[updates.SessionConfigSelectOption]:
-    """The values of a config option, those of all groups together."""
+    """Return the values of a config option, those of all groups together."""
     groups = ([it] if isinstance(it, updates.SessionConfigSelectOption) else it.options for it in option.options)
     return [value for group in groups for value in group]
 
@@ -384,7 +384,7 @@ def choices_of(option: updates.SessionConfigSelect) -> list[updates.SessionConfi
 
 
 class SubagentState(msgspec.Struct, frozen=True):
-    """A subagent of a session, after all of its updates so far; None stands for what is not known."""
+    """A subagent of a session, after all of its updates so far; None means unknown."""
 
     session_id: updates.SessionId
     title: str | None = None
@@ -397,11 +397,11 @@ class SubagentState(msgspec.Struct, frozen=True):
 
     @property
     def background(self) -> list[updates.BackgroundWork] | None:
-        """What runs in its background; None if the agent does not report that."""
+        """Its background work; None if the agent does not report it."""
         return getattr(self.state, "background", None)
 
     def updated(self, update: updates.SubagentUpdate) -> SubagentState:
-        """This subagent after an update: what it leaves out stays, and what it clears becomes None."""
+        """Return this subagent after an update: omitted fields stay, and cleared ones become None."""
         return msgspec.structs.replace(self, **{**given(update), "meta": meta_after(self.meta, update)})
 
 
@@ -421,7 +421,7 @@ class SessionMessageState(GrowingContent):
 
     @property
     def content(self) -> tuple[ContentBlock, ...]:
-        """Its content, as far as it has come."""
+        """Its content, as much of it as has arrived."""
         return self.read()
 
     @property
@@ -430,7 +430,7 @@ class SessionMessageState(GrowingContent):
         return WEIGHT + self.size + (0 if self.meta is None else len(repr(self.meta)))
 
     def update(self, update: updates.SessionMessage) -> None:
-        """Take an update: what it leaves out stays, and what it clears becomes None."""
+        """Apply an update: omitted fields stay, and cleared ones become None."""
         for name in ("sender_session_id", "recipient_session_id", "sender_message_id", "recipient_message_id"):
             if (value := getattr(update, name)) is not UNSET:
                 setattr(self, name, value)
@@ -440,5 +440,5 @@ class SessionMessageState(GrowingContent):
 
 
 def given(update: Upsert) -> dict[str, Any]:
-    """The fields that an update carries, those that it clears among them."""
+    """Return the fields that an update contains, including those that it clears."""
     return {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not UNSET}

@@ -6,10 +6,10 @@
 
 A store does not know the protocol: an update is JSON text, settings and the author's state are JSON values.
 
-**Writers.** A session has one writer at a time: the one that took it last. `create` and `take` return a number, the
+**Writers.** A session has one writer at a time: the last one that took it. `create` and `take` return a number, the
 session's `hold`. A write with an older number is refused (`StoreError`, reason `taken`) in the same transaction that
-would have stored it. So two agents can never mix their updates, be they in one process, in two, or on several
-machines. There is no lock that could outlive its holder or block others: if an agent hangs, another takes its session.
+would have stored it. So two agents can never mix their updates, be they in one process, in two, or on several machines.
+There is no lock that could outlive its holder or block others: if an agent hangs, another takes its session.
 
 A store for another database is a class like `SqliteStore` with the methods below. Owners are separate: every call is
 for one owner and sees nothing of the others.
@@ -40,7 +40,7 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Clock: TypeAlias = Callable[[], datetime]
 
 IN_MEMORY = ":memory:"
-"""The name that stands for a store in memory, as in SQLite."""
+"""The name of a store in memory, as in SQLite."""
 
 PAGE_OF_SESSIONS = 100
 """Sessions on a page by default."""
@@ -58,7 +58,7 @@ def now() -> datetime:
 
 
 class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
-    """A session as a store keeps it, without its updates."""
+    """A session as a store has it, without its updates."""
 
     id: str
     cwd: str
@@ -72,11 +72,11 @@ class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
     settings: dict[str, Json] = {}
     """The current mode and options of the session."""
     state: Json = None
-    """The value that the agent's author keeps for the session."""
+    """The value that the agent's author stores with the session."""
     info: dict[str, Json] | None = None
     """The `_meta` of the session in lists."""
     archived: bool = False
-    """Whether lists leave the session out unless archived sessions are asked for."""
+    """Whether lists leave the session out unless archived sessions are requested."""
     format: int = 1
     """The protocol version of the updates."""
     hold: int = 1
@@ -84,7 +84,7 @@ class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Changes(msgspec.Struct, kw_only=True, frozen=True):
-    """Changes to a session; what is UNSET stays as it is."""
+    """Changes to a session; UNSET fields stay."""
 
     title: str | UnsetType | None = UNSET
     roots: tuple[str, ...] | UnsetType = UNSET
@@ -133,11 +133,11 @@ class Store(ABC):
 
     @abstractmethod
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
-        """A session as it is now, or None; its holder stays the same."""
+        """Return a session, or None; its holder stays the same."""
 
     @abstractmethod
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
-        """Become the holder of a session, in place of the one before, and set its roots.
+        """Become the holder of a session, instead of the previous one, and set its roots.
 
         This does not count as activity. Raises StoreError `gone` if there is no such session.
         """
@@ -152,13 +152,14 @@ class Store(ABC):
 
     @abstractmethod
     async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
-        """Apply changes to a session; its holder stays the same, and may go on writing.
+        """Apply changes to a session; its holder stays the same, and may continue writing.
 
         This does not count as activity. Raises StoreError `gone` if there is no such session.
         """
 
     def appending(self, session: StoredSession) -> Callable[[bytes], None] | None:  # noqa: ARG002
-        """A function that stores one update without waiting, with the errors of `write`; None if storing must wait.
+        """Return a function that stores one update without waiting, with the errors of `write`; None if storing must
+        wait.
 
         A model's answer is thousands of updates. A store in memory has nothing to wait for, so this saves time.
         """
@@ -172,7 +173,7 @@ class Store(ABC):
         """The session's updates in order, in pages, after the first `after` of them."""
 
     async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
-        """How many updates each of these sessions has now; sessions that do not exist are left out.
+        """Return how many updates each of these sessions has; sessions that do not exist are left out.
 
         `known` are the lengths that the caller has seen, by the ids of the sessions. Agents call this four times a
         second for all sessions that are watched, so a store should answer with one statement. This one reads the
@@ -196,7 +197,7 @@ class Store(ABC):
         cursor: str | None = None,
         size: int = PAGE_OF_SESSIONS,
     ) -> Page:
-        """A page of an owner's sessions, of the folder `cwd` or of all, after `cursor` or from the start.
+        """Return a page of an owner's sessions, of the folder `cwd` or of all, after `cursor` or from the start.
 
         `archived` is True for a list of archived sessions, False for a list of the others, None for both. Raises
         StoreError `cursor` for a cursor that does not belong to this list. A session that becomes active between two
@@ -209,7 +210,7 @@ class Store(ABC):
 
     @abstractmethod
     async def cut(self, session: StoredSession, length: int) -> None:
-        """Delete the updates after the first `length` of them; raises what `write` does.
+        """Delete the updates after the first `length` of them; raises the errors of `write`.
 
         This does not count as activity.
         """
@@ -227,7 +228,7 @@ class Store(ABC):
 
 
 async def _length(store: Store, session_id: str, owner: str, *, after: int) -> int:
-    """How many updates a session has; `after` if it has fewer than that."""
+    """Return how many updates a session has; `after` if it has fewer than that."""
     return after + sum([len(page) async for page in store.updates(session_id, owner=owner, after=after)])
 
 
@@ -445,7 +446,7 @@ class MemoryStore(Store):
         self._listed = None
 
     def _held(self, session: StoredSession) -> _StoredSession:
-        """The session for its holder; raises StoreError for any other agent."""
+        """Return the session for its holder; raises StoreError for any other agent."""
         kept = self._kept.get(session.id)
         if kept is None or kept.session.owner != session.owner:
             raise StoreError("gone", f"session {session.id} was deleted")

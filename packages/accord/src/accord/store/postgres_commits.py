@@ -3,8 +3,8 @@
     write ─▶ waiting ── end of iteration ──▶ one statement ─▶ each writer continues or is refused
                                                   └─ line lost: the same statement again, and a look at what it did
 
-While a statement is under way, more writes gather and go together afterwards. A statement names for each session the
-hold and the length that its writer knows (its `Place`), so it has an effect once, however often it is sent.
+During a statement, more writes are collected and go together afterwards. A statement names for each session the hold
+and the length that its writer knows (its `Place`), so it has an effect once, however often it is sent.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from accord.store.postgres_connection import Deadline, PostgresConnection
 from accord.store.postgres_statements import CHANGING, Row, Statements, bits, changed_columns, transposed
 
 LARGEST = 4 * 1024 * 1024
-"""Bytes of updates after which a statement takes no more writes."""
+"""Bytes of updates after which a statement accepts no more writes."""
 
 WRITE_SIZE = 100
-"""What a write counts beside its updates."""
+"""The size of a write beside its updates."""
 
 MOMENT = 1.0
 """Seconds by which the stored time of the last activity may be behind if only updates are written."""
 
 Key: TypeAlias = "tuple[str, str, int]"
-"""A session as one of its holders has it: id, owner and hold."""
+"""A session of one of its holders: id, owner and hold."""
 
 
 @dataclass(slots=True)
 class Place:
-    """Where the next update of a session goes."""
+    """The position of a session's next update."""
 
     number: int
     next: int

@@ -51,7 +51,7 @@ class SessionState(ClientFace):
         """The id of the plan whose steps `plan` shows; `main` for the plan of version 1, which has no id there."""
     @property
     def plans(self) -> dict[updates.PlanId, updates.PlanUpdateContent]:
-        """The plans as they are now; the one that was updated last is the last."""
+        """The plans in their present state; the one that was updated last is the last."""
     @property
     def commands(self) -> list[updates.AvailableCommand | updates.Skill]:
         """The slash commands that the agent offers, and in version 2 its skills."""
@@ -72,7 +72,7 @@ class SessionState(ClientFace):
         """The config options of known types, in the agent's order."""
     @property
     def unknown_config(self) -> list[Unknown]:
-        """Config options of types that this version of Accord does not know, as they came."""
+        """Config options of types that this version of Accord does not know, unchanged."""
     @property
     def usage(self) -> updates.UsageUpdate | None:
         """How much of the context is used, as last reported."""
@@ -105,13 +105,16 @@ class SessionState(ClientFace):
         """Prompts that the agent expects next, the likeliest first."""
     @property
     def history_length(self) -> int | None:
-        """How many messages and tool calls were there at the end of a replay; None if no replay has come to its end."""
+        """How many messages and tool calls there were at the end of a replay; None if no replay has ended."""
     @property
     def activity(self) -> str | None:
-        """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
+        """The session's activity, such as `idle` or `running`; None if the agent has not reported it, as in
+        version 1.
+
+        """
     @property
     def background(self) -> list[updates.BackgroundWork] | None:
-        """All that runs in the background; None if the agent does not report that, as in version 1."""
+        """The background work; None if the agent does not report it, as in version 1."""
     @property
     def last_end(self) -> updates.SessionStateUpdate | None:
         """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
@@ -120,21 +123,21 @@ class SessionState(ClientFace):
         """The terminals in which the agent runs commands, by their ids; empty in version 1."""
     @property
     def unknown(self) -> list[Unknown]:
-        """Updates of kinds that this version of Accord does not know, as they came."""
+        """Updates of kinds that this version of Accord does not know, unchanged."""
     def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
         """`add` for a chunk of version 2 that is known to be plain text."""
     def as_read(self, update: Any) -> Any:
-        """What an update that only version 1 has says to this session, in the classes in which everyone reads updates.
+        """Return the public form of an update that only version 1 has.
 
         A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
         version 1 has no such word, and says `failed`.
         """
     def set_models(self, models: Any) -> None:
-        """Set the models that the session was opened with; those of a config option count more."""
+        """Set the models that the session was opened with; those of a config option take precedence."""
     def set_model(self, model: updates.ModelId) -> None:
         """Set the current model."""
     def option(self, config_id: str) -> ConfigOption | None:
-        """The config option with this id, as it is now; None if the id or the option's type is unknown."""
+        """Return the config option with this id; None if the id or the option's type is unknown."""
     @property
     def mode_option(self) -> updates.SessionConfigSelect | None:
         """The config option for the mode; None if the agent has none, as older agents have only modes."""
@@ -153,25 +156,25 @@ class SessionState(ClientFace):
     def forgotten(self) -> int:
         """How many of the oldest entries were dropped from the timeline because of the limit."""
     def between(self, start: int, end: int | None = None) -> list[Entry]:
-        """The entries from position `start` up to `end`, without those that were dropped."""
+        """Return the entries from position `start` up to `end`, without those that were dropped."""
     @property
     def messages(self) -> list[Message]:
         """The messages of the timeline, prompts and thoughts included."""
     def snapshot(self) -> Snapshot:
-        """The state as it is now, in a value that never changes."""
+        """Return the present state, as a value that never changes."""
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change, with the update that made it, or None for a change that we made.
 
-        Call the result to stop it. The observer runs where updates arrive, so it must be quick.
+        Call the result to stop it. The observer runs where updates arrive, so it must be fast.
         """
     def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
-        """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
+        """Call `observer` with a message before and after an update has replaced or cleared its content.
 
-        Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the
-        result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
+        Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the result
+        to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be fast.
         """
     def cursor_at(self, place: str) -> SessionCursor:
-        """The cursor with this id, or beside what has this id, at which the session can be forked; or ValueError."""
+        """Return the cursor with this id, or beside the thing with this id; raises ValueError."""
 
 class Reply(ClientFace):
     """What comes back for one prompt: iterate it for the updates, `outcome()` waits for the `Outcome`.
@@ -191,7 +194,7 @@ class Reply(ClientFace):
     def idempotency_key(self) -> str | None:
         """The key under which the prompt is sent: with it, another attempt does not insert the prompt again.
 
-        None for an agent of version 1 if none was given: it knows no keys.
+        None for an agent of version 1 if none was given: version 1 has no keys.
         """
     @property
     def inserted(self) -> str | None:
@@ -206,7 +209,7 @@ class Reply(ClientFace):
         """
     def __next__(self) -> updates.Update: ...
     def wire(self) -> Generator[bytes]:
-        """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
+        """Iterate over the updates as JSON, byte for byte as they arrived; the prompt must be sent with `wire=True`."""
     def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, updates.Update]]:
         """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
 
@@ -216,10 +219,10 @@ class Reply(ClientFace):
     def text(self) -> str:
         """All that the agent says in the turn; waits for its end, and raises the error that it failed with."""
     def iter_text(self) -> Generator[str]:
-        """Iterate over the text that the agent says, as it comes; other updates are skipped.
+        """Iterate over the agent's text as it arrives; other updates are skipped.
 
-        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
-        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
+        An emoji that the agent split between two chunks is delivered whole. A replacement by an agent of version 2 is
+        not repeated here: `outcome.text` has the final text, and `changes` reports replacements.
         """
     def changes(self) -> Generator[Change]:
         """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
@@ -236,7 +239,7 @@ class Reply(ClientFace):
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        resumed or loaded if possible, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
         cancellation.
         """
     def request_cancel(self) -> None:
@@ -264,31 +267,31 @@ class RemoteSubagent(_SessionFace):
         """The id of the session, or of the subagent, that has started it."""
     @property
     def state(self) -> SessionState:
-        """What it has said and done so far: messages, tool calls, plan."""
+        """Its conversation so far: messages, tool calls, plan."""
     @property
     def agent(self) -> str:
         """The name of its session's agent."""
     @property
     def program(self) -> str:
-        """What its session's agent is, however it calls itself."""
+        """The identity of its session's agent, whatever name it reports."""
     @property
     def cwd(self) -> Path:
-        """The folder of its session, in which its files are; `reported_cwd` is what its agent says."""
+        """The folder of its session, in which its files are; `reported_cwd` is the agent's own report."""
     @property
     def roots(self) -> Roots:
         """The folders of its session: its files should be in them."""
     @property
     def title(self) -> str | None:
-        """What it works on; None if its agent does not say."""
+        """Its task; None if its agent sends none."""
     @property
     def description(self) -> str | None:
-        """What else its agent says of it; None if nothing."""
+        """A further description by its agent; None if there is none."""
     @property
     def reported_cwd(self) -> str | None:
-        """The folder that it works in, as its agent says; None for the folder of its session."""
+        """The folder that it works in, as its agent reports; None for the folder of its session."""
     @property
     def status(self) -> str | None:
-        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
+        """Its status: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
     @property
     def stop_reason(self) -> str | None:
         """Why its last work ended, such as `end_turn`, `cancelled` or `error`; None while it works."""
@@ -300,7 +303,7 @@ class RemoteSubagent(_SessionFace):
         """The tokens that its last work used; None if its agent does not report them."""
     @property
     def text(self) -> str:
-        """All that it has said so far."""
+        """Its text so far."""
     @property
     def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
         """The subagents that it has started itself, by the ids of their sessions."""
@@ -309,11 +312,11 @@ class RemoteSubagent(_SessionFace):
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if the id is unknown."""
+        """Return the tool call with this id; None if the id is unknown."""
     def markdown(self) -> str:
-        """What it has said and done as Markdown."""
+        """Return its conversation as Markdown."""
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        """Return `markdown()` without raw HTML and images, which the agent could abuse in a notebook."""
     @property
     def can_cancel(self) -> bool:
         """Whether it may be cancelled alone; its agent may say something else later."""
@@ -355,7 +358,9 @@ class RemoteSession(_SessionFace):
         """Whether the session can be prompted: it was not closed, and its connection has not ended for good."""
     @property
     def program(self) -> str:
-        """What the session's agent is, however it calls itself: its program, its URL's origin, or its module."""
+        """The identity of the session's agent, whatever name it reports: its program, its URL's origin, or its
+        module.
+        """
     @overload
     def prompt(
         self,
@@ -370,19 +375,19 @@ class RemoteSession(_SessionFace):
         budget: Budget | None = None,
         output: None = None,
     ) -> Reply:
-        """Send a prompt now, and return its `Reply`, which can be used or ignored.
+        """Send a prompt now, and return its `Reply`, which may be ignored.
 
         It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
         accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
         them the turn is cancelled and the Reply fails with `Timeout`. A `budget` cancels the turn past its limits, and
-        `outcome.exceeded` says which. With `wire`, `reply.wire()` gives the JSON of the
-        updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
-        the prompt's `_meta`; the answer's is `meta` of the outcome.
+        `outcome.exceeded` names the limit. With `wire`, `reply.wire()` yields the JSON of the updates as it arrived;
+        with `subagents`, `reply.with_subagents()` yields the updates of subagents too. `meta` is the prompt's `_meta`;
+        the answer's is `meta` of the outcome.
 
-        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits,
-        and its answer is a value of the type. An answer that does not fit raises `OutputError`.
+        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits, and its answer
+        is a value of the type. An answer that does not fit raises `OutputError`.
 
         An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
         known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
@@ -424,12 +429,12 @@ class RemoteSession(_SessionFace):
         `meta` is the `_meta` of the cancellation.
         """
     def idle(self) -> None:
-        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+        """Wait until the agent is idle in this session: no prompt is open, and it does no foreground work of its own.
 
-        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        Raises `ConnectionClosed` if the session ends before. Background work does not count.
         """
     def cancel_tool_call(self, tool_call_id: str) -> None:
-        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+        """Ask the agent to cancel one tool call, including one in the background; its status follows as an update.
 
         Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
         """
@@ -451,11 +456,11 @@ class RemoteSession(_SessionFace):
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if the id is unknown."""
+        """Return the tool call with this id; None if the id is unknown."""
     def markdown(self) -> str:
         """The conversation as Markdown."""
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        """Return `markdown()` without raw HTML and images, which the agent could abuse in a notebook."""
     def on(self, message: type[MessageT]) -> Registration[MessageT]:
         """Handle this message of the agent in this session only, until `remove` is called or the session is closed.
 
@@ -466,12 +471,12 @@ class RemoteSession(_SessionFace):
 
             asking.remove()
 
-        It goes before the service or the handler of all sessions.
+        It runs before the service or the handler of all sessions.
         """
     def extension(self, extension: type[Extension[Any]]) -> Any:
-        """This extension in this session: its calls, and what it has gathered of the session's updates.
+        """Return this extension in this session: its calls, and what it has collected from the session's updates.
 
-        It is the same object each time. With `Client(extensions=...)` it gathers from the session's beginning, else
+        It is the same object each time. With `Client(extensions=...)` it collects from the session's beginning, else
         from the first call of this method.
         """
     def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
@@ -487,7 +492,8 @@ class RemoteSession(_SessionFace):
         `_meta` of the answer.
         """
     def set_config(self, option: str, value: str | bool, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.
+        """Set a config option, by its id, to one of its values; afterwards `state.config` has the present values of
+        all.
 
         Raises ValueError for an option or a value that the agent does not offer. Returns the `_meta` of the answer.
         """
@@ -504,43 +510,43 @@ class RemoteSession(_SessionFace):
         config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
-        """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
+        """Copy the session under a new id; raises `CapabilityMissing` if the agent does not support it.
 
         `at` rewinds the copy to a place in the conversation: the id of one of `state.cursors`, or that of the message
-        or tool call beside which one stands. ValueError says which there are. Agents offer cursors to a client that is
-        connected with `unstable=True`.
+        or tool call next to one. ValueError lists the valid ones. Agents offer cursors to a client that is connected
+        with `unstable=True`.
 
-        The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
-        another one, and `config` has values of config options for it. `meta` is the request's `_meta`.
+        The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` replaces the
+        latter, and `config` has values of config options for it. `meta` is the request's `_meta`.
         """
     def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.
+        """Close the session: running turns fail, and the agent frees the session's resources, if it can.
 
         Returns the `_meta` of the answer.
         """
 
 class Suggestion(ClientFace):
-    """Something that the agent suggests to do next; accept or reject each one that was shown."""
+    """A suggestion of the agent; accept or reject each one that was shown."""
     @property
     def value(self) -> v1.NesSuggestion:
         """The suggestion as the agent sent it, such as `v1.NesEditSuggestion`."""
     @property
     def new_text(self) -> str | None:
-        """The text of the document with the edits of this suggestion; None if it edits another document, or none."""
+        """Return the document's text with the edits of this suggestion; None if it edits another document, or none."""
     def accept(self) -> str:
-        """Do what is suggested, and tell the agent; returns the text of the document.
+        """Apply the suggestion, and notify the agent; returns the text of the document.
 
-        An edit of the document is applied to it, and the agent is told of the change as of any other. What another kind
-        of suggestion means is up to you. Raises `StaleSuggestion` if the document has changed since.
+        An edit is applied to the document, and the agent is notified of the change as of any other. Applying other
+        kinds is up to you. Raises `StaleSuggestion` if the document has changed since.
         """
     def reject(self, reason: v1.NesRejectReason = "rejected") -> None:
-        """Tell the agent that the suggestion was not accepted, because it was `ignored`, for example.
+        """Notify the agent that the suggestion was not accepted, because it was `ignored`, for example.
 
         The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
         """
 
 class OpenDocument(ClientFace):
-    """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
+    """A document that is open in a suggestion session; `Suggestions.open` returns it. Offsets are indexes of `text`."""
     @property
     def uri(self) -> str:
         """The document's URI."""
@@ -557,13 +563,13 @@ class OpenDocument(ClientFace):
     def path(self) -> Path | None:
         """The path of the file; None for a document that is not a file."""
     def change(self, text: str) -> None:
-        """Change the whole text; the agent is told the smallest change, or the text if it wants that."""
+        """Change the whole text; the agent gets the smallest change, or the text if it prefers that."""
     def edit(self, start: int, end: int, text: str) -> None:
-        """Put this text in the place of what is between two offsets."""
+        """Replace the text between two offsets."""
     def save(self) -> None:
-        """Tell the agent that the document was saved, if it wants to know."""
+        """Notify the agent that the document was saved, if it wants that."""
     def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
-        """Tell the agent that the user turned to the document, if it wants to know; `visible` is what they see."""
+        """Notify the agent that the document got the focus, if it wants that; `visible` is the range on screen."""
     def close(self) -> None:
         """Close the document: the agent forgets it."""
     def suggest(
@@ -576,9 +582,9 @@ class OpenDocument(ClientFace):
     ) -> list[Suggestion]:
         """Ask for suggestions for the cursor at this offset, the best first.
 
-        A newer call in the same session ends this one, which then returns an empty list; so does one whose document
-        changes before the answer comes. `trigger` is `automatic`, `diagnostic` or `manual`. Of `context`, only what the
-        agent asked for is sent.
+        A newer call in the same session ends this one, which then returns an empty list; so does a change of the
+        document before the answer comes. `trigger` is `automatic`, `diagnostic` or `manual`. Of `context`, only what
+        the agent asked for is sent.
         """
 
 class Suggestions(ClientFace):
@@ -597,9 +603,9 @@ class Suggestions(ClientFace):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the session and what the agent still works on."""
+        """End the session and the agent's open requests."""
     def open(self, file: str | Path, text: str, *, language: str = "") -> OpenDocument:
-        """Open a document, named by a path from the folder on or by a URI, with its text as the user sees it.
+        """Open a document, named by a path relative to the folder or by a URI, with its text as the user sees it.
 
         `language` is an identifier such as `python`. Raises ValueError if the document is open already.
         """
@@ -616,27 +622,27 @@ class RemoteAgent(ClientFace):
         """The version of the protocol that the connection speaks: 1 or 2."""
     @property
     def info(self) -> v1.Implementation | None:
-        """The agent's name, version and title, as it tells them; None if it does not."""
+        """The agent's name, version and title, if it sends them; else None."""
     @property
     def name(self) -> str:
-        """The agent's name, which is the same next time: what it calls itself, or its command or address."""
+        """The agent's stable name: the one that it reports, or its command or address."""
     @property
     def capabilities(self) -> AgentOffers:
-        """What the agent declared, such as `remote.capabilities.prompt.image`."""
+        """The capabilities that the agent declared, such as `remote.capabilities.prompt.image`."""
     @property
     def meta(self) -> dict[str, Json]:
         """The `_meta` of the agent's answer to `initialize`, where agents announce extensions; empty if it had none."""
     @property
     def auth_methods(self) -> list[v1.AuthMethod]:
-        """The ways to log in that the agent offers."""
+        """The logins that the agent offers."""
     @property
     def open_sessions(self) -> Mapping[v1.SessionId, RemoteSession]:
-        """The sessions that are open here now, by their ids."""
+        """The sessions that are open here, by their ids."""
     def stderr_tail(self, lines: int = 20) -> list[str]:
         """The last lines that the agent's process wrote to its standard error, the latest one last.
 
-        They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
-        terminal. The list is empty for an agent that Accord did not start. A restarted agent has a new list.
+        They are unchanged: pass them through `accord.printable.printable` before you print them to a terminal. The list
+        is empty for an agent that Accord did not start. A restarted agent has a new list.
         """
     def login(
         self, method: str | None = None, *, env: Mapping[str, str] | None = None, meta: dict[str, Json] | None = None
@@ -649,11 +655,12 @@ class RemoteAgent(ClientFace):
         is missing, or the login fails.
         """
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
-        """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
+        """Return the login with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
     def logout(self, *, meta: dict[str, Json] | None = None) -> None:
         """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
     def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
-        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` if the agent does not
+        support it.
 
         `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
         changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
@@ -672,9 +679,9 @@ class RemoteAgent(ClientFace):
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
         folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
-        added, and a `v1.SystemPrompt` says which. `config` has values of config options, by their ids; the agent
-        ignores those that it does not offer, and `state.config` says what it took. `meta` is the request's `_meta`; the
-        answer's is `session.meta`. What the agent did not declare raises `CapabilityMissing`.
+        added, and a `v1.SystemPrompt` has a mode. `config` has values of config options, by their ids; the agent
+        ignores those that it does not offer, and `state.config` shows the result. `meta` is the request's `_meta`; the
+        answer's is `session.meta`. Using a capability that the agent did not declare raises `CapabilityMissing`.
         """
     def options(
         self,
@@ -684,7 +691,7 @@ class RemoteAgent(ClientFace):
         session_id: str | None = None,
         meta: dict[str, Json] | None = None,
     ) -> v1.SessionOptionsResponse:
-        """Ask for the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
+        """Return the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
 
         Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
@@ -699,24 +706,24 @@ class RemoteAgent(ClientFace):
         config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
-        """Open a session again, with a replay of its past, which is in `state` when this returns.
+        """Open a session again, and replay its past, which is in `state` when this returns.
 
-        `state.history_length` is the number of entries that the replay brought. It is None if an agent of version 2
-        did not say that its replay is complete: then the past may be cut off.
+        `state.history_length` is the number of entries that the replay brought. It is None if an agent of version 2 did
+        not report that its replay is complete: then the past may be cut off.
 
-        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
-        `config` changes config options.
-        Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
+        Agents need not remember the arguments of `new_session`: pass the folders, servers and `system_prompt` again.
+        `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if
+        the session is open here.
         """
     def watch(
         self, session_id: str, cwd: str | Path | None = None, *, meta: dict[str, Json] | None = None
     ) -> RemoteSession:
         """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
 
-        All that happens in the session arrives, also when it runs on another connection, in another process or on
-        another host. The agent asks an observer nothing, and refuses its prompts and settings with `PeerError`. If the
-        session is deleted or cut, the agent says so, and the session ends here. Agents written with Accord can be
-        watched, and any agent behind `accord serve --shared`; raises `CapabilityMissing` for others.
+        All events of the session arrive, also when it runs on another connection, in another process or on another
+        host. The agent asks an observer nothing, and refuses its prompts and settings with `PeerError`. If the session
+        is deleted or cut, the agent reports it, and the session ends here. Agents written with Accord can be watched,
+        and any agent behind `accord serve --shared`; raises `CapabilityMissing` for others.
         """
     def resume(
         self,
@@ -731,9 +738,9 @@ class RemoteAgent(ClientFace):
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
-        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
-        `config` changes config options.
-        Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
+        Agents need not remember the arguments of `new_session`: pass the folders, servers and `system_prompt` again.
+        `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if
+        the session is open here.
         """
     def sessions(
         self,
@@ -742,11 +749,10 @@ class RemoteAgent(ClientFace):
         archived: Literal["exclude", "include", "only"] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> Iterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
+        """Iterate over the agent's sessions, of the folder `cwd` or all; pages are fetched as needed.
 
-        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
-        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
-        the `_meta` of each request.
+        `archived` is `exclude` (the agents' default), `include`, or `only`; it raises `CapabilityMissing` for an agent
+        that cannot archive. `meta` is the `_meta` of each request.
         """
     def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
@@ -760,13 +766,13 @@ class RemoteAgent(ClientFace):
         support it.
         """
     def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Take a session out of the archive; it is not opened by that.
+        """Take a session out of the archive without opening it.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
         """
     def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
-        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`, without changing it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
@@ -788,7 +794,7 @@ class RemoteAgent(ClientFace):
     def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
         """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
-        It counts for sessions that are opened later, and is set again after a restart of the agent. `meta` is the
+        It applies to sessions that are opened later, and is set again after a restart of the agent. `meta` is the
         request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
         """
     def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
@@ -801,20 +807,20 @@ class RemoteAgent(ClientFace):
         idle_timeout: float | None = None,
         force: bool = False,
     ) -> ResultT:
-        """Send any request, also one of your own; returns its typed result.
+        """Send any request, of the protocol or of your own; returns its typed result.
 
-        `timeout` limits the whole wait, `idle_timeout` the time without a message from the agent, both in seconds;
-        past one of them `Timeout` is raised. `force` sends a request that the agent did not declare a capability for.
-        While the agent is being restarted, the request waits.
+        `timeout` limits the whole wait, `idle_timeout` the time without a message from the agent, both in seconds; past
+        one of them `Timeout` is raised. `force` sends a request for which the agent declared no capability. While the
+        agent is being restarted, the request waits.
         """
     def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send any notification; `force` sends one that the agent did not declare a capability for."""
     def request_raw(self, method: str, params: Json = None) -> Json:
-        """Send any request in plain JSON values; returns the result as it came."""
+        """Send any request in plain JSON values; returns the result unchanged."""
     def notify_raw(self, method: str, params: Json = None) -> None:
         """Send any notification in plain JSON values."""
     def extension(self, extension: type[Extension[Any]]) -> Any:
-        """The calls of this extension that belong to no session; `offer` is what the agent declared of it."""
+        """Return the calls of this extension that belong to no session; `offer` is the agent's declaration of it."""
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
     def closed(self) -> ConnectionClosed:
@@ -822,4 +828,4 @@ class RemoteAgent(ClientFace):
     def close(self) -> None:
         """End the connection, the agent's process if it has one, and the thread; does nothing the second time."""
     def kill(self) -> None:
-        """End the agent's process now, without the time that leaving the `connect` block gives it."""
+        """End the agent's process now, without the grace period of leaving the `connect` block."""

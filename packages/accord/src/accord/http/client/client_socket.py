@@ -110,7 +110,7 @@ class ClientSocket(SharedBufferProtocol):
     def close(self) -> None:
         """Close the connection; unsent bytes are dropped."""
         if self._transport.is_closing():
-            return  # a transport of asyncio with TLS that is closed twice cannot say any more what is unsent
+            return  # a closed transport of asyncio with TLS no longer knows what is unsent
         if self.unsent:  # the server may never read them
             self._transport.abort()
         else:
@@ -167,17 +167,17 @@ class Response:
 
     @property
     def chunks(self) -> AsyncGenerator[bytes]:
-        """The body as it arrives."""
+        """Iterate over the body as it arrives."""
         if self._chunks is None:
             self._chunks = _no_chunks()
         return self._chunks
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, or None; the name must be in lower case."""
+        """Return the first value of a header, or None; the name must be in lower case."""
         return next((value for given, value in self.headers if given == name), None)
 
     def all(self, name: str) -> list[str]:
-        """All values of a header that may be repeated."""
+        """Return all values of a header that may be repeated."""
         return [value for given, value in self.headers if given == name]
 
     async def body(self, limit: int) -> bytes:

@@ -1,11 +1,10 @@
 """The client's connection pool: one HTTP/2 connection if the server speaks it, else several of HTTP/1.1.
 
 An HTTP/1.1 connection has one request at a time. Event streams stay open and can use all streams of an HTTP/2
-connection; then another connection is opened. So is one when the server says that it takes no more requests on the last
-(GOAWAY).
+connection; then another connection is opened. So is one when the server accepts no more requests on the last (GOAWAY).
 
 HTTP/2 needs the extra `http2`, and is negotiated within TLS. Without TLS a plain `http` URL means HTTP/1.1, unless the
-user says that the server speaks HTTP/2.
+user states that the server speaks HTTP/2.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Http1Client:
     def __init__(self, socket: ClientSocket, released: Callable[[Http1Client, bool], object]) -> None:
         self._socket = socket
         self._released = released
-        """Told when it has done a request, and whether it is open: it is idle, or it was closed."""
+        """Called when a request is done, with whether the connection is open and idle, or closed."""
         self.busy = False
         self._sent = 0
         """How many requests were sent."""
@@ -46,10 +45,10 @@ class Http1Client:
         self._idle_since = self._clock()
         self._keep = True
         self._answered = False
-        """Whether the server has answered here, so that it is no question whether it speaks TLS."""
+        """Whether the server has answered here, so that it certainly speaks TLS."""
         self._reader = ResponseReader()
         self._items: deque[Item] = deque()
-        """What the reader has returned and is not handled yet."""
+        """Messages from the reader that are not handled yet."""
 
     @property
     def is_usable(self) -> bool:
@@ -127,7 +126,7 @@ class Http1Client:
             self.close()
 
     def _leave(self, request: int) -> None:
-        """Close the connection, unless the response to this request was read; another request may be under way then."""
+        """Close the connection, unless the response to this request was read; another request may be running then."""
         if self.busy and request == self._sent:
             self.close()
 
@@ -155,7 +154,7 @@ class ConnectionPool:
     """The connections to one server.
 
     `http2` is negotiated if None, never used if False, and used without negotiation on plain `http` if True. Without
-    the extra `http2` None means False, and True raises AccordError. `proxy` is on the way to the server.
+    the extra `http2` None means False, and True raises AccordError. `proxy` is the proxy for the server.
     """
 
     def __init__(
@@ -197,7 +196,7 @@ class ConnectionPool:
         except Broken as broken:
             if broken.was_sent or isinstance(connection, Http1Client) or not connection.is_draining:
                 raise
-        # RFC 9113, 6.8: the server did not process it, and takes it on another connection.
+        # RFC 9113, 6.8: the server did not process it, and accepts it on another connection.
         return await self._request(await self._connection(), method, headers, body)
 
     async def _request(
@@ -261,7 +260,9 @@ class ConnectionPool:
         return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN, self._proxy)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Stale connections are closed when found. So each connection is examined about once, however many
+        there are.
+        """
         connections: list[Http1Client | Http2Client] = [*self._busy, *self._idle, *self._multiplexed]
         for connection in connections:
             connection.close()

@@ -1,10 +1,10 @@
 """HTTP/2 as a client: many exchanges at a time on one connection. `H2Connection` knows the protocol.
 
-One task reads and hands events to the exchanges. Received data counts against the window of its stream until it is
-taken, so a reader that stops makes the server stop, and the other streams go on.
+One task reads and passes events to the exchanges. Received data counts against the window of its stream until it is
+taken, so a reader that stops makes the server stop, and the other streams continue.
 
-A server that ends its connections gracefully (GOAWAY) takes no more requests on this one. The pool opens another for
-them; what is in progress here, such as an event stream, goes on to its end, and then the connection is closed.
+A server that ends its connections gracefully (GOAWAY) accepts no more requests on this one. The pool opens another for
+them; open exchanges here, such as an event stream, continue to their end, and then the connection is closed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONNECTION_WINDOW = 2**31 - 1
 must not stop the others."""
 
 ONCE = frozenset({MESSAGE, LAST_EVENT_ID})
-"""Headers whose value is another one each time. In the table of HPACK they would displace those that repeat."""
+"""Headers whose value differs each time. In the table of HPACK they would displace those that repeat."""
 
 
 class _Exchange:
@@ -70,7 +70,7 @@ class Http2Client:
         self._room = LightEvent()
         self._ended: Broken | None = None
         self._goodbye: Broken | None = None
-        """Why the server takes no more requests on this connection, if it said so."""
+        """Why the server accepts no more requests on this connection, if it sent a reason."""
         self._reading = asyncio.create_task(self._read(), name="accord http/2")
 
     @property
@@ -80,7 +80,7 @@ class Http2Client:
 
     @property
     def is_draining(self) -> bool:
-        """Whether the server takes no more requests, and only ends those in progress."""
+        """Whether the server accepts no more requests, and only ends those in progress."""
         return self._goodbye is not None
 
     @property

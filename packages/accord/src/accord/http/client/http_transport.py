@@ -64,7 +64,7 @@ SILENCE = 45.0
 """Seconds of idle_timer after which a stream counts as broken; our server sends a comment every 15 seconds."""
 
 AWAY = frozenset({502, 503, 504})
-"""The statuses with which a server, or a proxy in front of it, refuses for now."""
+"""The statuses with which a server, or a proxy in front of it, refuses temporarily."""
 
 LONGEST_WISH = 5.0
 """The most seconds of a `Retry-After` that are waited for."""
@@ -141,7 +141,7 @@ class EventStream:
         except Broken as broken:
             self._may_have_begun |= broken.was_sent
             return self._broke(str(broken))
-        # A proxy that answers for a server that is away cannot tell whether the server has begun to send.
+        # A proxy that answers for an unreachable server cannot know whether the server has begun to send.
         self._may_have_begun |= response.status == 200 or response.status in AWAY
         if response.status != 200:
             return self._was_refused(response.status, await self._body(response))
@@ -167,7 +167,7 @@ class EventStream:
         async with asyncio.timeout(None) as deadline:
 
             def stop_waiting() -> None:
-                if self._is_waiting and self._transport.numbered:  # the silence of another server says nothing
+                if self._is_waiting and self._transport.numbered:  # the silence of another server means nothing
                     deadline.reschedule(0)
 
             idle_timer = IdleTimer(SILENCE, stop_waiting)
@@ -301,7 +301,7 @@ class HttpTransport(Transport):
         self._closing: asyncio.Task[None] | None = None
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to work; the connection is opened by `initialize`."""
+        """Begin to work; `initialize` opens the connection."""
         self._receiver = receiver
         self._level.start(receiver)
         self._loop = asyncio.get_running_loop()
@@ -310,7 +310,7 @@ class HttpTransport(Transport):
 
     @property
     def numbered(self) -> bool:
-        """Whether the server numbers its messages, and takes each numbered POST only once."""
+        """Whether the server numbers its messages, and accepts each numbered POST only once."""
         return self.arrivals.numbered
 
     @property
@@ -366,7 +366,7 @@ class HttpTransport(Transport):
 
     async def _post(self, out: QueuedPost) -> None:
         if not opens(out.message) and not await out.opening.has_succeeded():
-            return  # it was refused already
+            return  # it was already refused
         if out.session is not None:
             await self.stream(out.session).ready.wait()
         try:
@@ -386,9 +386,10 @@ class HttpTransport(Transport):
     async def _post_somehow(self, out: QueuedPost) -> tuple[Response, bytes]:
         """Post a message and read the response; repeat it while the server cannot receive it twice.
 
-        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now. A
-        request that comes too fast (429) fails at once; a notification or an answer, which cannot fail, is repeated.
-        `initialize` is repeated only when the server says that it was not taken: there is no room now (503), but later.
+        A server that numbers accepts a message once, so it is also repeated when a server or a proxy refuses
+        temporarily. A request that comes too fast (429) fails at once; a notification or an answer, which cannot fail,
+        is repeated. `initialize` is repeated only when the server reports that it was not accepted: there is no room
+        now (503).
         """
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
@@ -461,7 +462,7 @@ class HttpTransport(Transport):
     # In
 
     def stream(self, key: str | None) -> EventStream:
-        """The stream of this session, or of the connection if `key` is None; opens it if necessary."""
+        """Return the stream of this session, or of the connection if `key` is None; opens it if necessary."""
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = EventStream(self, key)
@@ -528,7 +529,7 @@ class HttpTransport(Transport):
         return response
 
     def gone(self, why: str) -> None:
-        """End the connection that the server no longer knows, after reading what it sent before."""
+        """End the connection that the server no longer knows, after reading its earlier messages."""
         if self._reading_out is None:
             end = End("peer_closed", f"{self.name}: {why}")
             self._reading_out = self._tasks.start(self._read_out(end), "accord reads what was sent before the end")
@@ -549,7 +550,9 @@ class HttpTransport(Transport):
             self._receiver.ended(end)
 
     async def close(self, grace: float = 2.0) -> End:
-        """Post what waits for up to `grace` seconds, end the connection with a DELETE, and return how it ended."""
+        """Post the waiting messages for up to `grace` seconds, end the connection with a DELETE, and return how it
+        ended.
+        """
         self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
         await to_the_end(self._closing)
         return self._end or End("closed")

@@ -1,4 +1,4 @@
-"""The client's messages on their way: the session of each, the queue of its POST, and the answer if it is refused.
+"""The client's outgoing messages: the session of each, the queue of its POST, and the answer if it is refused.
 
     client's message ──▶ ClientRequests.sent ──▶ PostRoute: its session, and its queue
     QueuedPost ──▶ its queue ──▶ waits for `initialize` ──▶ POST ──▶ refused ──▶ instead_of
@@ -78,7 +78,7 @@ class QueuedPost:
 class PostQueues:
     """The messages that wait to be posted: a queue for each session, and one for the rest.
 
-    `post` posts one message. `level` counts the bytes that wait. A queue exists, with its task, while it has messages.
+    `post` posts one message. `level` counts the waiting bytes. A queue exists, with its task, while it has messages.
     """
 
     def __init__(self, post: Callable[[QueuedPost], Awaitable[None]], tasks: Tasks, level: OutputLevel) -> None:
@@ -125,7 +125,7 @@ def opens(message: Parsed) -> bool:
 
 
 def unsent_answer(message: Parsed, why: str) -> bytes | None:
-    """The error that answers a message that cannot be posted; None for one without an answer."""
+    """Return the error that answers a message that cannot be posted; None for one without an answer."""
     if isinstance(message, Malformed):
         return message.reply()
     return (
@@ -136,7 +136,9 @@ def unsent_answer(message: Parsed, why: str) -> bytes | None:
 
 
 def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | None:
-    """The error that answers a refused message: for its sender, or, if it was an answer itself, for the server."""
+    """Return the error that answers a refused message: for its sender, or, if it was an answer itself, for
+    the server.
+    """
     if isinstance(message, Malformed) and not message.answerable:
         return None
     if isinstance(message, ResponseFrame):
@@ -149,7 +151,7 @@ def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | N
 
 
 def cancelled_by(message: NotificationFrame) -> RequestId | None:
-    """The id of the request that this `$/cancel_request` cancels, or None."""
+    """Return the id of the request that this `$/cancel_request` cancels, or None."""
     try:
         return codec.decode(
             b"{}" if message.params is None else message.params, v1.CancelRequestNotification
@@ -171,7 +173,7 @@ class PostRoute(NamedTuple):
 
 
 class SessionNews(NamedTuple):
-    """What a message of the server says about sessions."""
+    """A change of sessions in a message of the server."""
 
     named: str | None = None
     closed: str | None = None
@@ -193,7 +195,7 @@ class ClientRequests:
         self._theirs: dict[RequestId, str | None] = {}
 
     def sent(self, message: Parsed) -> PostRoute:
-        """Note a message of the client, and say where it belongs."""
+        """Note a message of the client; returns where it belongs."""
         match message:
             case RequestFrame():
                 session = session_of(message.params)
@@ -211,7 +213,7 @@ class ClientRequests:
                 return PostRoute()
 
     def received(self, message: Parsed, stream: str | None) -> SessionNews:
-        """Note a message that arrived on the stream of this session, and say what it tells of sessions."""
+        """Note a message that arrived on the stream of this session; returns the changes of sessions in it."""
         if isinstance(message, RequestFrame):
             self._theirs[message.id] = session_of(message.params) if stream is None else stream
         elif isinstance(message, ResponseFrame) and message.id is not None:

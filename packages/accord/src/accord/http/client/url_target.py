@@ -35,9 +35,9 @@ def connect_transport(
         transport = accord.http.connect_transport("https://agents.example/acp", token="s3cret")
 
     `headers` are sent with every request, and `token` as a bearer token. `cookies` keeps the server's cookies. `tls`
-    replaces the default TLS context. `proxy` is the URL of an HTTP or SOCKS5 proxy on the way; without it the
-    environment may name one (`HTTPS_PROXY` and the like), and False prevents that. `options` are those of
-    `HttpTransport` or `WebSocketTransport`.
+    replaces the default TLS context. `proxy` is the URL of an HTTP or SOCKS5 proxy; without it the environment may name
+    one (`HTTPS_PROXY` and the like), and False prevents that. `options` are those of `HttpTransport` or
+    `WebSocketTransport`.
 
     Raises AccordError for an invalid URL, proxy or header, or if the extra `http` is not installed.
     """
@@ -72,12 +72,12 @@ def url_target(
     proxy: str | bool = True,
     **_: Any,
 ) -> UrlTarget:
-    """The plug-in for our schemes: it takes all options of `accord.connect`, and ignores those for commands."""
+    """The plug-in for our schemes: it accepts all options of `accord.connect`, and ignores those for commands."""
     return UrlTarget(url, token=token, headers=headers, tls=tls, proxy=proxy)
 
 
 class UrlTarget(Target):
-    """An agent behind a URL, for `accord.connect`; each connection sends the cookies of the ones before.
+    """An agent behind a URL, for `accord.connect`; each connection sends the cookies of earlier ones.
 
     target = accord.http.UrlTarget("wss://agents.example/acp", token="s3cret")
     async with accord.connect(target) as remote: ...

@@ -34,7 +34,7 @@ from accord.http.server.validation import Headers, Refusal
 
 
 class Observer(msgspec.Struct, frozen=True):
-    """What a token gives that may only watch: the sessions of this owner, and nothing else.
+    """The user of a token that may only watch: it sees the sessions of this owner, and nothing else.
 
     >>> Access(tokens={"0ther": Observer("ada")}).owner({"authorization": "Bearer 0ther"})
     'ada'
@@ -44,15 +44,15 @@ class Observer(msgspec.Struct, frozen=True):
 
 
 User: TypeAlias = str | Observer
-"""Who sends a request: an owner, or an observer of the owner's sessions."""
+"""The sender of a request: an owner, or an observer of the owner's sessions."""
 
 OwnerOf: TypeAlias = Callable[[str], User | None]
-"""Returns the owner of a bearer token or an `Observer`, or None if the token is not good."""
+"""Returns the owner of a bearer token or an `Observer`, or None if the token is not valid."""
 
 log = logging.getLogger("accord")
 
 MOST_REPORTED = 100
-"""Unknown names in `Host` headers of which the log tells, each once."""
+"""The most unknown names in `Host` headers that are logged, each once."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -65,13 +65,13 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@,]+))
 class Access:
     """The access rules of one server.
 
-    `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. An `Observer` in
-    place of an owner makes it a token that may only watch the owner's sessions. Only hashes are kept. `tokens` may also
-    be a function, for an application with users of its own: it takes the bearer token of a request and returns its
-    owner, an `Observer`, or None to refuse it; it is called for each request, so it must be quick. None allows
-    everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are the origins of
-    browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any. `proxies` are
-    the addresses and networks of proxies in front, which are believed when they name the client (`X-Forwarded-For`).
+    `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. An `Observer`
+    instead of an owner makes it a token that may only watch the owner's sessions. Only hashes are stored. `tokens` may
+    also be a function, for an application with its own users: it takes the bearer token of a request and returns its
+    owner, an `Observer`, or None to refuse it; it is called for each request, so it must be fast. None allows everyone;
+    an empty collection raises ValueError, because it usually failed to load. `origins` are the origins of browser pages
+    that are allowed. `hosts` are the names allowed in the `Host` header; None allows any. `proxies` are the addresses
+    and networks of proxies in front, which are trusted when they name the client (`X-Forwarded-For`).
 
     >>> access = Access(tokens={"s3cret": "ada"})
     >>> access.owner({"authorization": "Bearer s3cret"})
@@ -105,7 +105,8 @@ class Access:
 
     @staticmethod
     def loopback_names(address: str) -> frozenset[str] | None:
-        """The host names to allow for a server on this address if it is a loopback's; None for any other address.
+        """Return the host names to allow for a server on this address if it is a loopback's; None for any other
+        address.
 
         >>> sorted(Access.loopback_names("127.0.0.1") or ())
         ['127.0.0.1', '::1', 'localhost']
@@ -125,15 +126,15 @@ class Access:
         return owner_of(self.user(headers))
 
     def user(self, headers: Headers) -> User:
-        """The owner of this request, or the `Observer` that its token makes its sender; raises Refusal."""
+        """Return the owner of this request, or the `Observer` of its token; raises Refusal."""
         self.check_sender(headers)
         return self._user_by_token(headers.get("authorization", ""))
 
     def client(self, peer: tuple[str, int] | None, headers: Headers) -> str:
-        """The address of the client: of the peer, or what trusted proxies say. For the log, not for access.
+        """Return the address of the client: of the peer, or from trusted proxies. For the log, not for access.
 
-        Each proxy adds the address that it has seen at the end of the header. So the client is the last address that is
-        not a trusted proxy's; what stands before it, the client has written.
+        Each proxy appends the address that it has seen to the header. So the client is the last address that is not a
+        trusted proxy's; the client has written anything before it.
         """
         address = "" if peer is None else peer[0]
         if not self._proxies or not self._is_proxy(address):
@@ -162,7 +163,7 @@ class Access:
             raise Refusal(403, "pages of this origin are not allowed")
 
     def _unknown(self, host: str, known: Collection[str]) -> Refusal:
-        """The refusal of a request for another name. Only the log tells the names that would do."""
+        """Return the refusal of a request for another name. Only the log has the allowed names."""
         name = _name(host)
         if name is None:
             return Refusal(421, "the Host header is missing or malformed: it must name this server")
@@ -178,7 +179,7 @@ class Access:
         return Refusal(421, f"{problem}: ask its operator to admit that name (accord serve --allow-host)")
 
     def admitted_origin(self, headers: Headers) -> str | None:
-        """The origin of the page that sends this request, if it is allowed; None without one."""
+        """Return the origin of the page that sends this request, if it is allowed; None without one."""
         origin = headers.get("origin")
         if origin is None:
             return None
@@ -200,7 +201,7 @@ class Access:
         return user
 
     def _known(self, token: str) -> User | None:
-        """The owner of a token; None if the token is not accepted."""
+        """Return the owner of a token; None if the token is not accepted."""
         if self._owner_of is not None:
             return _asked(self._owner_of, token) if token else None
         given = _hash(token)
@@ -210,7 +211,7 @@ class Access:
 
 
 def owner_of(user: User) -> str:
-    """The owner whose sessions this user has."""
+    """Return the owner whose sessions this user has."""
     return user.owner if isinstance(user, Observer) else user
 
 
@@ -248,7 +249,9 @@ def _hash(token: str) -> bytes:
 
 
 def _name(host: str) -> str | None:
-    """The name in a `Host` header, which may have a port, and brackets around an IPv6 address; None if malformed."""
+    """Return the name in a `Host` header, which may have a port, and brackets around an IPv6 address; None if
+    malformed.
+    """
     found = _HOST.fullmatch(host.lower())
     return None if found is None else found["address"] or found["name"]
 
@@ -268,7 +271,7 @@ def is_preflight(method: str, headers: dict[str, str]) -> bool:
 
 
 def cors_headers(origin: str | None) -> Fields:
-    """The headers that let a page of this origin read a response; none if no origin is admitted."""
+    """Return the headers that let a page of this origin read a response; none if no origin is admitted."""
     if origin is None:
         return ()
     return (

@@ -30,7 +30,7 @@ log = logging.getLogger("accord.http.access")
 
 
 class AccessRecord(msgspec.Struct, eq=False):
-    """What is logged about one request or WebSocket."""
+    """The logged facts about one request or WebSocket."""
 
     method: str
     client: str = ""
@@ -106,7 +106,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Each record as a line of text: an `AccessRecord` as it is, anything else with the time in front.
+    """Each record as a line of text: an `AccessRecord` unchanged, anything else with the time in front.
 
     A record can contain text of a client or an agent. So unprintable characters are escaped, and only a traceback has
     several lines.
@@ -127,14 +127,14 @@ def log_formatter(form: Literal["text", "json"] = "text") -> logging.Formatter:
         handler.setFormatter(accord.http.log_formatter("json"))
         logging.getLogger("accord.http").addHandler(handler)
 
-    With `json` each record is one line of JSON. With `text` what a client has sent cannot control a terminal:
-    characters that are not printable are escaped.
+    With `json` each record is one line of JSON. With `text` a client's text cannot control a terminal: unprintable
+    characters are escaped.
     """
     return JsonFormatter() if form == "json" else TextFormatter()
 
 
 def _escaped(text: str) -> str:
-    """This text with control and formatting characters escaped (`\\x1b`)."""
+    """Return this text with control and formatting characters escaped (`\\x1b`)."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

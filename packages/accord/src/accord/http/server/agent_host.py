@@ -1,4 +1,4 @@
-"""What a server runs for each connection: an `Agent` of this program, or a process of its own."""
+"""The programs that a server runs for its connections: an `Agent` of this program, or a process for each."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from accord.store import Store
 
 TOKEN = "ACCORD_TOKEN"
-"""The variable that holds this server's token. Agents are started without it."""
+"""The variable with this server's token. Agents are started without it."""
 
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 """An agent, a command that starts one, or a `Host`."""
 
 
 class Host(ABC):
-    """What a server runs for each connection; subclasses serve connections in their own way, one call of `serve` each.
+    """The program that a server runs for its connections; subclasses serve them in their own way, one call of `serve`
+    each.
 
     class Echo(accord.http.Host):
         name = "echo"
@@ -45,15 +46,15 @@ class Host(ABC):
     """
 
     name: str
-    """What people call it, such as the command that it runs."""
+    """The name in messages, such as the command that it runs."""
     starts_processes = False
     """Whether each connection starts a process, so that limits on processes apply."""
     is_shared = False
     """Whether all connections of an owner have one agent, so that one host has to serve them."""
     metrics: ServerMetrics | None = None
-    """What counts this host's connections; the server gives the figures at its path."""
+    """Counts this host's connections; the server offers the metrics at its path."""
     store: Store | None = None
-    """Where its sessions are kept, if it is known. The server is ready (`/readyz`) while this store answers."""
+    """The store of its sessions, if it is known. The server is ready (`/readyz`) while this store answers."""
 
     @staticmethod
     def of(hosted: Hosted) -> Host:
@@ -69,15 +70,17 @@ class Host(ABC):
         """Serve a client until either side ends; returns how the agent ended, or None if the client ended first."""
 
     def count_turns(self, gate: OwnerGate) -> bool:  # noqa: ARG002
-        """Let this gate admit each turn; False if the server is to count them at its connections, as for most hosts."""
+        """Let this gate admit each turn; returns False if the server should count them at its connections, as for most
+        hosts.
+        """
         return False
 
     async def close(self, grace: float) -> None:  # noqa: B027  (most hosts have nothing that outlives its connections)
-        """End what outlives connections, at the latest after `grace` seconds; the server has ended."""
+        """End everything that outlives connections, within `grace` seconds; the server has ended."""
 
 
 class WrappedHost(Host):
-    """Serves what another host serves; subclasses see each connection before that host does.
+    """Serves connections with another host; subclasses see each connection before that host does.
 
     class Logged(accord.http.WrappedHost):
         async def serve(self, transport, owner):
@@ -119,10 +122,10 @@ class AgentHost(Host):
 
 
 class CommandHost(Host):
-    """Serves each connection with a process of its own, which ends with the connection.
+    """Serves each connection with its own process, which ends with the connection.
 
-    `limits` bound what each process may use, with all that it starts, and `container` runs each in a container.
-    AccordError where this machine cannot keep them.
+    `limits` restrict each process with its child processes, and `container` runs each in a container. Raises
+    AccordError if this machine cannot enforce them.
     """
 
     starts_processes = True
@@ -185,9 +188,9 @@ class CommandHost(Host):
 
 
 class MeasuredHost(WrappedHost):
-    """Serves what another host serves, and counts connections, sessions, turns and bytes in `metrics`.
+    """Serves connections with another host, and counts connections, sessions, turns and bytes in `metrics`.
 
-    A server of a measured host gives the figures at the path of `metrics`.
+    A server of a measured host offers the metrics at the path of `metrics`.
     """
 
     def __init__(self, hosted: Hosted, metrics: ServerMetrics) -> None:

@@ -68,17 +68,17 @@ LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
 
 ENDED = 1_000
-"""Ended connections whose reason is remembered, so that their clients can be told."""
+"""Ended connections whose reason is remembered for their clients."""
 
 READY = "/readyz"
 PROBES = "/healthz", READY
-"""The paths for balancers and supervisors: whether the server lives, and whether it takes new sessions."""
+"""The paths for balancers and supervisors: whether the server lives, and whether it accepts new sessions."""
 
 ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end after their connections: normally, and when hurried."""
 
 PERIOD = 1.0
-"""Seconds for which an answer holds."""
+"""Seconds for which an answer is valid."""
 
 PATIENCE = 2.0
 """Seconds that the store has to answer."""
@@ -127,7 +127,7 @@ class App:
         quotas: Quotas | None = None,
     ) -> None:
         self.host = Host.of(hosted)
-        """What serves each connection: the agent, or the command that starts one."""
+        """Serves each connection: the agent, or the command that starts one."""
         self.path = path
         """The endpoint."""
         self._access = access or Access()
@@ -137,14 +137,14 @@ class App:
         """The other hosts of this service; None for a single server."""
         self._store = None if self.host.store is None else StoreCheck(self.host.store)
         self.gate = None if quotas is None else OwnerGate(quotas)
-        """Admits what each owner uses; None without quotas."""
+        """Admits usage by each owner; None without quotas."""
         self._counts_turns = self.gate is not None and not self.host.count_turns(self.gate)
         """Whether turns are counted at the connections."""
         self._processes = ProcessCounts(self.limits.processes, self.limits.owner_processes)
         self._bodies = BodyMemory(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
-        """Why the latest agents ended by themselves, by the owner and the id of their connection."""
+        """Why the latest agents ended on their own, by the owner and the id of their connection."""
         self.ended = 0
         """How many connections have ended."""
         self._served: set[Transport] = set()
@@ -181,7 +181,7 @@ class App:
     async def close(self, grace: float = 0.0) -> None:
         """Accept no more connections and end the open ones.
 
-        Each ends when its prompts were answered, at the latest after `grace` seconds.
+        Each ends when its prompts were answered, within `grace` seconds.
         """
         self._closed = True
         if self._looking is not None:
@@ -203,9 +203,9 @@ class App:
         self._hurried.set()
 
     def end_unused(self, sender: str) -> None:
-        """End the connections that this host has forwarded `initialize` for, and that no request has named since.
+        """End the connections for which this host has forwarded `initialize`, and which no request has named since.
 
-        It does not answer any more, so its clients may never have got the ids of these connections.
+        This host no longer answers, so its clients may never have got the ids of these connections.
         """
         for link in list(self._links.values()):
             if link.opened_through == sender and not link.is_used:
@@ -213,7 +213,7 @@ class App:
                 link.finish(End("peer_closed"))
 
     def end_all(self, why: str) -> None:
-        """End all open connections at once, and tell their clients this reason; new ones can be opened."""
+        """End all open connections at once, and give their clients this reason; new ones can be opened."""
         for link in self._open():
             link.why = link.why or why
             link.finish(End("closed"), going_away=True)
@@ -255,7 +255,7 @@ class App:
 
     @property
     def connections(self) -> int:
-        """How many protocol connections are open."""
+        """Return how many protocol connections are open."""
         return len(self._links) + len(self._sockets)
 
     def has(self, connection: str) -> bool:
@@ -264,7 +264,7 @@ class App:
 
     @property
     def running(self) -> int:
-        """How many connections have an unanswered prompt."""
+        """Return how many connections have an unanswered prompt."""
         return sum(link.calls.is_busy for link in self._open())
 
     # Streamable HTTP
@@ -435,10 +435,10 @@ class App:
     def _link(self, connection: str, record: AccessRecord) -> HttpConnection:
         """The open connection with this id, if it belongs to the request's user; raises Refusal."""
         link = self._links.get(connection)
-        # An observer has connections of its own: what it knows of others must not help it to use them.
+        # An observer has its own connections: knowing the ids of others must not help it to use them.
         if link is None or (link.owner, link.observes) != (record.user, record.observes):
             raise Refusal(404, self._ended.get((record.user, connection), "no such connection"))
-        if link.end is not None:  # what the agent has left is being removed
+        if link.end is not None:  # the agent's remains are being removed
             raise Refusal(404, link.why or "no such connection")
         record.connection = link.id
         link.is_used = True
@@ -482,7 +482,7 @@ class App:
     # The agents
 
     async def _admitted(self, owner: str) -> tuple[str, Use | None]:
-        """The id of a new connection of this owner, and what is released at its end; raises Refusal."""
+        """Return the id of a new connection of this owner, and the resources to release at its end; raises Refusal."""
         if self.gate is None:
             return self._new_id(owner), None
         use = await self.gate.admit_connection(owner)
@@ -568,8 +568,8 @@ class App:
 class StoreCheck:
     """Asks the store of a served agent whether it can be read, for `/readyz`.
 
-    Everyone may ask for `/readyz`, without a token. So the store is asked once for all who ask within `PERIOD`. They
-    learn that it does not answer; its error, which may name machines and files, goes to the log.
+    Everyone may request `/readyz`, without a token. So the store is asked once for all requests within `PERIOD`. They
+    learn only that it does not answer; its error, which may name machines and files, goes to the log.
     """
 
     def __init__(self, store: Store) -> None:

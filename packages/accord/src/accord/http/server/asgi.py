@@ -29,8 +29,9 @@ OWN_BODY = "accord.body"
 
 
 ON_LEAVE = "accord.on_leave"
-"""The ASGI extension that calls a function when the client has left, with whether it was sent the whole response.
-To wait for `receive` takes a task: two KiB."""
+"""The ASGI extension that calls a function when the client has disconnected, with whether it was sent the whole
+response. Waiting for `receive` takes a task: two KiB.
+"""
 
 
 def scope_of(
@@ -58,14 +59,14 @@ def scope_of(
 
 
 def _address(address: Any) -> tuple[str, int] | None:
-    # The transport's own tuple, where it has only these two. A Unix socket has a path.
+    # The transport's own tuple, if it has only these two. A Unix socket has a path.
     return cast("tuple[str, int]", address[:2]) if isinstance(address, tuple) else None
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
     """Return the headers of a request, an ASGI scope, with names in lower case.
 
-    Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
+    Repeated headers are joined (RFC 9110, 5.3), so that a proxy in front of us cannot see another value than we do.
     """
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
@@ -99,10 +100,10 @@ async def gone(receive: Receive) -> None:
 
 
 def header_pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI wants them."""
+    """Return headers in the form of ASGI."""
     return [_pair(*header) for header in headers]
 
 
-@lru_cache(maxsize=128)  # most responses have the same ones, and a table of HPACK keeps them for each connection
+@lru_cache(maxsize=128)  # most responses have the same ones, and a table of HPACK stores them for each connection
 def _pair(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode()

@@ -1,6 +1,6 @@
-"""What the application asks of the other hosts of its service, if there are any. `accord.hosts` implements it.
+"""The interface to the other hosts of a service, if there are any. `accord.hosts` implements it.
 
-A single server has none: the application then asks one attribute, which is None.
+A single server has none: the application then checks one attribute, which is None.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORWARDED = "accord.forwarded"
 
 
 class Signed(NamedTuple):
-    """For whom a request was forwarded, and by which host."""
+    """The owner of a forwarded request, and the host that forwarded it."""
 
     owner: str
     sender: str
@@ -65,7 +65,7 @@ class OtherHost(Protocol):
         ...
 
     async def opens(self, request: ForwardedRequest) -> bool:
-        """Let that host answer this `initialize`; False if it cannot, so that another one should."""
+        """Let that host answer this `initialize`; returns False if it cannot, so that another one should."""
         ...
 
     async def relay(self, link: Transport, owner: str) -> End | None:
@@ -92,15 +92,15 @@ class Cluster(Protocol):
         ...
 
     async def host_of(self, connection: str) -> OtherHost | None:
-        """The host of this connection, or None if it is this one; raises Refusal if it cannot be reached."""
+        """Return the host of this connection, or None if it is this one; raises Refusal if it cannot be reached."""
         ...
 
     def places(self, *, is_socket: bool = False) -> Sequence[OtherHost]:
-        """The hosts that should open a new connection, the best first; empty if this one should."""
+        """Return the hosts that should open a new connection, the best first; empty if this one should."""
         ...
 
     async def place_of_owner(self, owner: str) -> OtherHost | None:
-        """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
+        """Return the host with the shared agent of this owner, or None if it is this one; raises Refusal."""
         ...
 
     @property
@@ -110,12 +110,12 @@ class Cluster(Protocol):
 
     @property
     def address(self) -> str:
-        """Where the other hosts reach this one, as `host:port`."""
+        """The address at which the other hosts reach this one, as `host:port`."""
         ...
 
     @property
     def living(self) -> int:
-        """How many hosts the service has, this one included."""
+        """Return how many hosts the service has, including this one."""
         ...
 
     @property
@@ -125,28 +125,28 @@ class Cluster(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why a balancer should send no new clients to this host; empty if it may."""
+        """Return why a balancer should send no new clients to this host; empty if it may."""
         ...
 
     async def metrics(self) -> Sequence[str]:
-        """The figures of the other processes of this machine, as far as they answer."""
+        """Return the metrics of the other processes of this machine, as far as they answer."""
         ...
 
     async def drain(self) -> None:
-        """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
+        """Notify the other hosts that this one opens no more connections; does nothing after `leave`."""
         ...
 
     async def undrain(self) -> None:
-        """Tell the other hosts that this one opens connections again; does nothing after `leave`."""
+        """Notify the other hosts that this one opens connections again; does nothing after `leave`."""
         ...
 
     async def leave(self) -> None:
-        """End the streams that pass through this host, and tell the others that it has gone; idempotent."""
+        """End the streams that pass through this host, and notify the others that it has gone; idempotent."""
         ...
 
 
 def note_user(record: AccessRecord, scope: Scope, headers: Headers, access: Access) -> None:
-    """Note who sends a request: for whom a peer has signed, or whose token it has. Raises Refusal."""
+    """Note the sender of a request: the owner in a peer's signature, or that of the token. Raises Refusal."""
     if (signed := signature_of(scope)) is not None:
         record.user, record.observes = signed.owner, signed.observes
         return
@@ -159,7 +159,7 @@ def note_user(record: AccessRecord, scope: Scope, headers: Headers, access: Acce
 async def forward_request(
     cluster: Cluster, scope: Scope, headers: Headers, body: RequestBody, responder: Responder, receive: Receive
 ) -> bool:
-    """Answer a request for a connection of another host; False if this host has it. Raises Refusal.
+    """Answer a request for a connection of another host; returns False if this host has it. Raises Refusal.
 
     A request that was forwarded once is never forwarded again.
     """
@@ -178,7 +178,7 @@ async def forward_request(
 
 
 async def open_on_other_host(cluster: Cluster, scope: Scope, request: ForwardedRequest, *, is_shared: bool) -> bool:
-    """Let another host open a connection, if one should; False if this host should. Raises Refusal."""
+    """Let another host open a connection, if one should; returns False if this host should. Raises Refusal."""
     if is_forwarded(scope):
         return False
     if is_shared:
@@ -193,7 +193,7 @@ async def open_on_other_host(cluster: Cluster, scope: Scope, request: ForwardedR
 
 
 async def place_of_socket(cluster: Cluster | None, scope: Scope, owner: str, *, is_shared: bool) -> OtherHost | None:
-    """The other host that should serve this WebSocket, or None if this one should; raises Refusal."""
+    """Return the other host that should serve this WebSocket, or None if this one should; raises Refusal."""
     if cluster is None or is_forwarded(scope):
         return None
     if is_shared:
@@ -207,6 +207,6 @@ def is_forwarded(scope: Scope) -> bool:
 
 
 def signature_of(scope: Scope) -> Signed | None:
-    """For whom this request was forwarded, and by which host; None if it came from a client."""
+    """Return the owner and the host of a forwarded request; None if it came from a client."""
     signed: Signed | None = scope.get("extensions", {}).get(FORWARDED)
     return signed

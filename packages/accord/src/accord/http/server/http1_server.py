@@ -4,7 +4,7 @@
     application ──▶ Http1Request.send ──▶ one write for each event
 
 A connection that negotiates HTTP/2, or starts with its preface, becomes an `Http2Connection`. A request for a WebSocket
-goes to `ConnectionServer.upgrade`. All buffers are bounded: headers, received body, unsent response. While a client
+goes to `ConnectionServer.upgrade`. All buffers are limited: headers, received body, unsent response. While a client
 does not read its responses, its next request is not begun; after `ServerLimits.stalled` seconds its connection is
 closed.
 """
@@ -151,7 +151,7 @@ class Http1Connection(TcpConnection):
             self._refuse(Bad("this server does not speak HTTP/2: it lacks the extra 'http2'", 505))
 
     def _advance(self) -> None:
-        """Handle what has arrived, up to a request that must wait."""
+        """Handle the received messages, up to a request that must wait."""
         self._take()
         while self._rest and self._takes_more:
             size = max(self._reader.left, PORTION)
@@ -237,7 +237,7 @@ class Http1Connection(TcpConnection):
             self._next()
 
     def _next(self) -> None:
-        """Begin the next request; reading goes on if not too much is waiting."""
+        """Begin the next request; reading resumes if not too much is waiting."""
         if len(self._rest) <= LONGEST:
             self.go_on()
         if self._rest or self._items:
@@ -257,7 +257,7 @@ class Http1Connection(TcpConnection):
             self._transport.write(data)
 
     async def room(self) -> None:
-        """Wait until there is room for more output, or the client has left."""
+        """Wait until there is room for more output, or the client has disconnected."""
         await self._room.wait()
 
     def pause_writing(self) -> None:
@@ -270,7 +270,7 @@ class Http1Connection(TcpConnection):
 
     def _refuse(self, bad: Bad) -> None:
         """Answer malformed bytes with an error, and close."""
-        if self._answering is not None:  # a response is being sent; a second one inside it could not be told apart
+        if self._answering is not None:  # a response is being sent, and a second one inside it could not be recognized
             self._transport.close()
             self._answering.leave()
             return
@@ -281,7 +281,7 @@ class Http1Connection(TcpConnection):
         self._leave()
 
     def _leave(self) -> None:
-        """Ignore what arrives, and close."""
+        """Ignore further input, and close."""
         self._is_leaving = True
         self._has_body_to_come = False
         self.go_on()

@@ -4,10 +4,10 @@
     application ──▶ Http2Request.send ──▶ flow control ──▶ bytes
 
 A response waits in its request until the client's windows and the socket have room; its application waits with it, so
-each request holds one part of its response at most. A body counts against the client's window until the application has
+each request holds at most one part of its response. A body counts against the client's window until the application has
 taken it. There is no Extended CONNECT (RFC 8441): WebSockets use HTTP/1.1.
 
-Some frames cost work and bring nothing. An honest client sends a few of them: a ping, a setting, a request that its
+Some frames cost work and achieve nothing. An honest client sends a few of them: a ping, a setting, a request that its
 user has cancelled. An attacker sends nothing else. So each connection has a bucket, `CHORES`. A frame costs 1, and a
 request that is reset before its response begins `REQUEST`, whichever side resets it: its application has run for
 nothing.
@@ -54,7 +54,7 @@ class Http2Request(AsgiRequest):
         self.has_begun = False
         """Whether the header of the response is written."""
         self.waits_since = 0.0
-        """When the response last got on."""
+        """When the response last made progress."""
         self.has_received = False
         """Whether the client has begun to send a body."""
         self._connection = connection
@@ -162,14 +162,14 @@ class Http2Connection(TcpConnection):
         self._requests: dict[int, Http2Request] = {}
         """The requests whose response is not complete."""
         self._waiting: dict[int, Http2Request] = {}
-        """Those of them whose response waits for room, in the order of their turns."""
+        """The requests whose response waits for room, in the order of their turns."""
         self._running = 0
-        """How many applications run. A request that was cancelled can still have one."""
+        """How many applications are running. A request that was cancelled can still have one."""
         self._chores_full_at = 0.0
-        """When the bucket of frames without a purpose is full again."""
+        """When the bucket for `CHORES` is full again."""
         self._has_room = True
         self._may_go_on = False
-        """Whether the client has enlarged a window, so that waiting responses may go on."""
+        """Whether the client has enlarged a window, so that waiting responses may continue."""
         self._idle_since = self._loop.time()
         self._heard = self._loop.time()
         """When the client last sent something, or answered a ping."""
@@ -221,7 +221,7 @@ class Http2Connection(TcpConnection):
                 self._leave()
 
     def _spend(self, cost: int = 1) -> None:
-        """Count a frame that costs work and brings nothing; too many of them end the connection."""
+        """Count a frame that costs work and achieves nothing; too many of them end the connection."""
         if self._is_leaving:
             return
         now = self._loop.time()
@@ -268,8 +268,8 @@ class Http2Connection(TcpConnection):
         if (request := self._requests.pop(number, None)) is None:
             return
         if not request.has_begun:
-            # RFC 9113, 10.5: a client that cancels what it has just asked for makes us work and waits for nothing. So
-            # does one whose frames make us reset the stream.
+            # RFC 9113, 10.5: a client that cancels a request just after sending it makes us work and waits for
+            # nothing. So does one whose frames make us reset the stream.
             self._spend(REQUEST)
         request.leave()
         self._note_idle()
@@ -321,7 +321,7 @@ class Http2Connection(TcpConnection):
         self._requests.pop(request.number, None)
         if request.has_received and not request.is_whole and not self._is_leaving:
             # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body. A client that
-            # has sent none of it is told when it does: what it sends meanwhile is still about an open stream.
+            # has sent none of it learns this when it does: its frames until then still belong to an open stream.
             self._http.reset(request.number, Code.NO_ERROR)
             self._flush()
         request.leave()
@@ -397,9 +397,9 @@ class Http2Connection(TcpConnection):
         self._look = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
 
     def _is_silent(self, now: float) -> bool:
-        """Ping a client that has been silent for a while; whether it has answered none of the last pings.
+        """Ping a client that has been silent for a while; returns whether it has answered none of the last pings.
 
-        The kernel of a frozen client goes on taking what is sent, so a stream that is never read looks idle.
+        The kernel of a frozen client continues to accept data, so a stream that is never read looks idle.
         """
         if self._is_leaving or now - self._heard < self._limits.heartbeat * (self._pings + 1):
             return False
@@ -416,7 +416,7 @@ class Http2Connection(TcpConnection):
         self._leave()
 
     def _leave(self) -> None:
-        """Send what is ready, ignore what arrives, and close."""
+        """Send pending output, ignore further input, and close."""
         self._flush()
         self._is_leaving = True
         self._drop_all()

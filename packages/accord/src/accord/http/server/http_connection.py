@@ -189,13 +189,13 @@ class HttpConnection(Transport):
             raise
 
     def has_taken(self, posts: Posts) -> bool:
-        """Whether this message was taken before: the client repeats it because our response was lost."""
+        """Whether this message was accepted before: the client repeats it because our response was lost."""
         return posts.number is not None and self.once.has(posts.number)
 
     async def deliver(self, posts: Posts) -> None:
-        """Hand a message to the agent; waits while the agent takes none. Raises Refusal.
+        """Hand a message to the agent; waits while the agent accepts none. Raises Refusal.
 
-        Nothing is recorded before the message can be handed over, so a POST that is cancelled leaves nothing.
+        Nothing is recorded before the message can be handed over, so a POST that is cancelled leaves no trace.
         """
         session = session_of_posted(posts, self.calls)
         self.client_resumes = self.client_resumes or posts.number is not None
@@ -270,7 +270,7 @@ class HttpConnection(Transport):
             self._seen = self._loop.time()
 
     async def _taking(self, body: bytes) -> Receiver:
-        """Wait until the agent takes messages; raises Refusal if the connection has ended."""
+        """Wait until the agent accepts messages; raises Refusal if the connection has ended."""
         if not self.takes_now:
             await self._wait_with(body)
         return self._check_open()
@@ -281,7 +281,7 @@ class HttpConnection(Transport):
         return self._receiver
 
     async def _wait_with(self, body: bytes) -> None:
-        """Wait until the agent takes messages."""
+        """Wait until the agent accepts messages."""
         self._waiting += len(body)
         try:
             await self._started.wait()
@@ -344,7 +344,7 @@ class HttpConnection(Transport):
     # Unused connections
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be closed, or None."""
+        """Return why this connection should be closed, or None."""
         if self.unsent and now - self._taken > self.limits.stalled:
             return f"the client read nothing for {self.limits.stalled:g} seconds"
         if not (self._readers or self._requests) and now - self._seen > self.limits.abandoned:
@@ -378,8 +378,8 @@ class StreamReader:
         """Wait for bytes to write; None when the stream is over.
 
         After `ServerLimits.keepalive` seconds without a message, it returns a comment. The kernel of a frozen client
-        takes comments for days. So after `ServerLimits.reopen` seconds the stream ends, and a client that lives opens
-        it again.
+        accepts comments for days. So after `ServerLimits.reopen` seconds the stream ends, and a live client opens it
+        again.
         """
         while not (self._has_left or self._link.client_has_left):
             self.wake.clear()
@@ -425,7 +425,7 @@ def _can_load(answer: ResponseFrame) -> bool:
 
 
 def with_connection_id(message: Message | Malformed, frame: bytes, connection_id: str) -> bytes:
-    """This answer, with the id of its connection in its result; an answer without an object stays as it is.
+    """Return this answer with the id of its connection in its result; an answer without an object is not changed.
 
     rfd-streamable-http-websocket-transport, Deviations from MCP Streamable HTTP: the body of the answer holds the
     capabilities and `connectionId`, and the header is sent as well.
@@ -456,7 +456,7 @@ class Responder:
     def __init__(self, record: AccessRecord, send: Send) -> None:
         self.record = record
         self.more: Sequence[tuple[str, str]] = ()
-        """Headers of whatever response is sent."""
+        """Headers for any response."""
         self._send = send
 
     async def respond(

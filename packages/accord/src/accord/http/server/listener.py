@@ -1,4 +1,4 @@
-"""Accepts TCP connections and gives each to the protocol that its client speaks.
+"""Accepts TCP connections and passes each to the protocol that its client speaks.
 
 with TLS: TlsAcceptor ──┐
                         ▼
@@ -8,9 +8,9 @@ a connection ──▶ Http1Connection ──┬──▶ the application      H
 
 end ──▶ accept no more, close idle connections, wait a moment for the rest, then abort all that are left
 
-TLS connections are counted and bounded from the moment they are accepted. asyncio's own server gives each accepted
-connection a TLS object and a buffer of 256 KiB, and tells the application about it only when the handshake is done. A
-client that begins no handshake is then invisible and takes 300 KiB.
+TLS connections are counted and limited from the moment they are accepted. asyncio's own server gives each accepted
+connection a TLS object and a buffer of 256 KiB, and notifies the application only when the handshake is done. A client
+that begins no handshake is then invisible and takes 300 KiB.
 
 The rule: a connection whose handshake is not done is *pending*. It counts towards `ServerLimits.sockets`, has
 `ServerLimits.handshake` seconds, and is no more than a socket until its first byte arrives. When the limit is reached,
@@ -45,9 +45,10 @@ RETRY = 1.0
 log = logging.getLogger("accord.http")
 
 
-# `SSLProtocol` and `max_size` have public names, the same from Python 3.11 to 3.14, though asyncio's reference does not
-# describe them. The documented ways (`start_tls`, `ssl=`) make this protocol with 256 KiB a connection. If a later
-# Python renames `max_size`, connections work as before and take that memory; the test of their memory then fails.
+# `SSLProtocol` and `max_size` have public names, the same from Python 3.11 to 3.14, though asyncio's reference does
+# not describe them. The documented ways (`start_tls`, `ssl=`) make this protocol with 256 KiB a connection. If a
+# later Python renames `max_size`, connections work as before and take that memory; the test of their memory then
+# fails.
 class TlsProtocol(SSLProtocol):
     """asyncio's TLS protocol with a buffer of two TLS records instead of 256 KiB for each connection."""
 
@@ -98,7 +99,7 @@ class TlsAcceptor:
             try:
                 accepted, _ = await self._loop.sock_accept(self._listening)
             except ConnectionError:
-                continue  # the client left before it was accepted
+                continue  # the client disconnected before it was accepted
             except OSError as error:
                 log.warning("cannot accept a connection: %s; trying again in %g s", error.strerror, RETRY)
                 await asyncio.sleep(RETRY)
@@ -246,7 +247,7 @@ class Listener(ConnectionServer):
             speaking.data_received(data)
 
     async def end(self) -> None:
-        """Accept no more, and abort the connections that do not end by themselves.
+        """Accept no more, and abort the connections that do not end on their own.
 
         The application must have ended its streams before.
         """

@@ -1,8 +1,8 @@
 """The connection of an observer: which of its messages reach the agent, and in which form. PURE.
 
 An observer's token may only watch. `RIGHTS` has a row for every method that an agent handles, in both versions of the
-protocol; what has none, such as a method of an extension or of a later version, is the owner's. The agent gets what was
-read here, encoded again: another parser could find another meaning in the bytes of the client.
+protocol; a method without a row, such as one of an extension or of a later version, is the owner's. The agent gets what
+was parsed here, encoded again: another parser could find another meaning in the bytes of the client.
 
 | right | what happens |
 |---|---|
@@ -49,7 +49,7 @@ class Right(Enum):
 
 RIGHTS = {
     INITIALIZE: Right.REQUEST,
-    "$/cancel_request": Right.NOTIFY,  # of its own requests: ids are those of its connection
+    "$/cancel_request": Right.NOTIFY,  # its own requests: ids are those of its connection
     "session/list": Right.REQUEST,
     "session/load": Right.WATCH,
     "session/resume": Right.WATCH,
@@ -76,7 +76,7 @@ NO_ANSWER = "an observer answers no questions"
 
 
 class Verdict(NamedTuple):
-    """What becomes of a message of an observer."""
+    """The decision about an observer's message."""
 
     passed: bytes | None = None
     """The frame for the agent."""
@@ -128,7 +128,7 @@ class ObserverRights:
         return Verdict(wire_messages.encode_request(call.id, call.method, _written(call.params)))
 
     def sent(self, frame: bytes) -> None:
-        """Take note of what the agent answers to `initialize` and to requests to watch."""
+        """Note the agent's answers to `initialize` and to requests to watch."""
         if not (self._initializing or self._opening):
             return
         answer = parse(frame)
@@ -163,7 +163,7 @@ def _written(params: Raw | bytes | None) -> bytes | None:
 
 
 class ObserverTransport(WrappedTransport):
-    """What an agent has in place of the connection."""
+    """The transport that an agent gets for an observer's connection."""
 
     def __init__(self, link: Transport) -> None:
         super().__init__(link)
@@ -186,7 +186,7 @@ class ObserverTransport(WrappedTransport):
                 super().received([verdict.passed])
 
     def paused(self) -> None:
-        self.hold_reading()  # more waits for the observer than should: it sends no more requests to be refused
+        self.hold_reading()  # too much waits for the observer: it sends no more requests that would be refused
         super().paused()
 
     def resumed(self) -> None:

@@ -1,4 +1,4 @@
-"""The quotas of owners: how what they use is counted, and where a connection or a prompt is refused.
+"""The quotas of owners: how their usage is counted, and where a connection or a prompt is refused.
 
     initialize, WebSocket ──▶ admit_connection ──▶ 429          POST ──▶ spend ──▶ 429
     prompt ──▶ QuotaTransport ──▶ admit ──▶ JSON-RPC error      message of a WebSocket ──▶ spend ──▶ it waits
@@ -6,17 +6,16 @@
 All hosts count together, and strictly: a connection or a turn is admitted, or it is not. A single server counts in its
 memory (`LocalCounts`), hosts count in their directory (`accord.hosts`).
 
-A rate is withdrawn from the owner's bucket for messages that have arrived, and never in advance: what one host keeps
-for later could be spent after the bucket has filled again. While a withdrawal is under way, further messages wait for
-the next one, which is for all of them. So a busy owner costs the directory few requests, and one whose bucket is empty
-none.
+A rate is withdrawn from the owner's bucket for messages that have arrived, and never in advance: what one host reserved
+for later could be spent after the bucket has filled again. During a withdrawal, further messages wait for the next one,
+which is for all of them. So a busy owner costs the directory few requests, and one whose bucket is empty none.
 
 A turn begins with a prompt. In version 1 it ends with the answer to the prompt. In version 2 that answer only accepts
-the prompt, and a `state_update` says when the session is idle. So updates are recognised by their first bytes, and only
-those with the letters of a state are parsed.
+the prompt, and a `state_update` reports when the session is idle. So updates are recognised by their first bytes, and
+only those with the letters of a state are parsed.
 
-Counting may have to ask a database. Meanwhile the messages behind the one that is counted are held, in order, and the
-client is not read. A prompt that is refused is answered here, and the agent never sees it.
+Counting may involve a database. Meanwhile the messages after the one that is counted are held, in order, and the client
+is not read. A prompt that is refused is answered here, and the agent never sees it.
 """
 
 from __future__ import annotations
@@ -55,19 +54,19 @@ class Use(NamedTuple):
 
 
 def new_use(kind: Kind, owner: str) -> Use:
-    """A use with an id of its own."""
+    """Return a use with its own id."""
     return Use(kind, owner_key(owner), secrets.token_hex(12))
 
 
 def owner_key(owner: str) -> str:
-    """A hash that stands for an owner: names may be long, and a directory need not know them."""
+    """Return a hash that identifies an owner: names may be long, and a directory need not know them."""
     return blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class LocalCounts:
     """Counts in memory, for a single server.
 
-    `clock` tells the time in seconds.
+    `clock` returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -227,7 +226,7 @@ class OwnerGate:
         finally:
             purse.waiting -= 1
             if not purse.waiting:
-                purse.left = 0  # those of messages whose clients have left meanwhile
+                purse.left = 0  # those of messages whose clients have disconnected meanwhile
 
     async def _withdraw(self, owner: str, purse: WithdrawnPosts, bucket: Bucket) -> float:
         now = asyncio.get_running_loop().time()
@@ -252,12 +251,12 @@ class OwnerGate:
 
 _UPDATE = b'"method":"session/update"'
 _HEAD = 120
-"""First bytes of a message in which its method is looked for."""
+"""First bytes of a message that are searched for its method."""
 _STATE = b"state_update"
 
 
 class CountedTurn(NamedTuple):
-    """A running turn: the prompt that began it, and what is released when it ends."""
+    """A running turn: the prompt that began it, and the use to release when it ends."""
 
     call: RequestId
     use: Use
@@ -287,7 +286,7 @@ class CountedTurns:
         self._running[session_of(prompt.params) or ""] = CountedTurn(prompt.id, use)
 
     def ended_by(self, frame: bytes) -> Use | None:
-        """What this message of the agent releases: the turn that it ends."""
+        """Return the uses to release for this message of the agent: those of the turn that it ends."""
         if not self._running or (_UPDATE in frame[:_HEAD] and _STATE not in frame):
             return None
         match parse(frame):
@@ -301,7 +300,7 @@ class CountedTurns:
         return None if turn is None else turn.use
 
     def end(self) -> list[Use]:
-        """The connection has ended: what is released."""
+        """Note the end of the connection; returns the uses to release."""
         uses = [turn.use for turn in self._running.values()]
         self._running.clear()
         return uses
@@ -315,10 +314,10 @@ def _idle_session(params: dict[str, Any]) -> str | None:
 
 
 class QuotaTransport(WrappedTransport):
-    """What an agent has in place of the connection.
+    """The transport that an agent gets for a connection with quotas.
 
-    `counts_messages` says whether messages are counted here; those of HTTP are counted before they are read.
-    `counts_turns` says whether turns are; those of a shared agent are counted there.
+    `counts_messages` is whether messages are counted here; those of HTTP are counted before they are read.
+    `counts_turns` is whether turns are; those of a shared agent are counted there.
     """
 
     def __init__(

@@ -4,12 +4,12 @@
                                         │ no room: wait, the body stays unread
                                         └ others wait: the share held longest gives way
 
-A body takes room for all of it before it is read, so bodies that are read never wait for each other. It takes as much
-as its Content-Length says, or as much as the largest body has if it says nothing.
+A body reserves memory for all of it before it is read, so bodies that are being read never wait for each other. It
+reserves its Content-Length, or the largest allowed size if it declares none.
 
-A share may be held for long: its client sends slowly, or its agent reads nothing. So once another body waits, the share
-that was taken first gives way, though not within its first seconds: its request is refused, and its client can repeat
-it. Small bodies have half as much room again for themselves, so that large ones do not hold up ordinary messages.
+A share may be held for long: its client sends slowly, or its agent reads nothing. So once another body waits, the
+oldest share gives way, though not within its first seconds: its request is refused, and its client can repeat it. Small
+bodies have half as much again for themselves, so that large ones do not delay ordinary messages.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from accord.http.server.server_limits import ServerLimits
 from accord.http.server.validation import Headers, Refusal
 
 SMALL = 64 * 1024
-"""Bytes of the largest body that takes room of its own kind."""
+"""The largest body that counts as small."""
 
 HELD = 5.0
 """Seconds that a share is held at least before it gives way."""
 
 QUEUE = 256
-"""Bodies that may wait for room. Each has one read of its bytes in memory."""
+"""Bodies that may wait for memory. Each has one read of its bytes in memory."""
 
 Result = TypeVar("Result")
 
@@ -51,22 +51,22 @@ class BodyMemory:
 
     @property
     def waiting(self) -> int:
-        """How many bodies wait for room."""
+        """Return how many bodies wait for memory."""
         return self._small.waiting + self._large.waiting
 
     def share(self, size: int) -> MemoryShare:
-        """A share for a body of this size, not taken yet."""
+        """Return a share for a body of this size, not reserved yet."""
         return MemoryShare(self._small if size <= SMALL else self._large, size)
 
 
 class MemoryPool:
-    """So many bytes, taken in the order in which they are asked for."""
+    """A number of bytes, reserved in the order of the requests."""
 
     def __init__(self, most: int) -> None:
         self.size = 0
         self._most = most
         self._held: dict[MemoryShare, float] = {}
-        """When each share was taken, the earliest first; those that give way are left out."""
+        """When each share was reserved, the earliest first; those that give way are left out."""
         self._queue: dict[MemoryShare, asyncio.Future[None]] = {}
         self._pressing: asyncio.TimerHandle | None = None
 
@@ -76,7 +76,7 @@ class MemoryPool:
         return len(self._queue)
 
     def take_now(self, share: MemoryShare) -> bool:
-        """Take this share if there is room and no other waits; whether it was taken."""
+        """Reserve this share if there is room and no other waits; returns whether that succeeded."""
         if self._queue or not self._fits(share):
             return False
         self._hold(share)
@@ -95,7 +95,7 @@ class MemoryPool:
             self._serve()  # if this one waited no longer, the next may fit
 
     def release(self, share: MemoryShare, size: int) -> None:
-        """Give back so many bytes of this share."""
+        """Release this many bytes of this share."""
         self.size -= size
         if share.size == size:
             self._held.pop(share, None)
@@ -118,7 +118,7 @@ class MemoryPool:
         self._press()
 
     def _press(self) -> None:
-        """Let the share that was taken first give way once its time is over, if others wait."""
+        """Make the oldest share give way once its time is over, if others wait."""
         if self._pressing is not None:
             self._pressing.cancel()
             self._pressing = None
@@ -157,13 +157,13 @@ class MemoryShare:
         await self._room.wait_for(self)
 
     def shrink(self, size: int) -> None:
-        """Keep only so many bytes."""
+        """Keep only this many bytes."""
         if size < self.size:
             self._room.release(self, self.size - size)
             self.size = size
 
     def release(self) -> None:
-        """Give the room back; idempotent."""
+        """Release the memory; idempotent."""
         if self.is_taken:
             self.is_taken = False
             self._room.release(self, self.size)
@@ -182,7 +182,7 @@ class MemoryShare:
         raise Refusal(503, "the server needs the room of this body for others: try again later")
 
     def put_off(self, until: float) -> None:
-        """Move the deadline of `during`, unless the share gives way."""
+        """Extend the deadline of `during`, unless the share gives way."""
         if not self.gives_way:
             self._reschedule(until)
 
@@ -270,8 +270,8 @@ class RequestBody:
         return first if self._is_over else await self._gathered(first, latest)
 
     async def _gathered(self, first: bytes, latest: float) -> bytes:
-        # What the allocator gives for a growing buffer stays ours for long. This memory goes back at once, whatever
-        # becomes of the request, and takes no more of it than has arrived.
+        # The allocator keeps the memory of a growing buffer for long. This memory is returned at once, whatever
+        # happens to the request, and is never larger than what has arrived.
         with mmap(-1, max(1, self._share.size)) as kept:
             kept.write(first)
             while not self._is_over:
@@ -310,7 +310,7 @@ class RequestBody:
         return part
 
     def release(self) -> None:
-        """Give back the room of this body: its request has ended."""
+        """Release the memory of this body: its request has ended."""
         self._share.release()
 
     def _too_large(self) -> Refusal:

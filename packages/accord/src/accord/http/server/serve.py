@@ -2,11 +2,11 @@
 
 `listener` handles the connections. TCP keep-alive detects clients that vanish without closing their connection.
 
-The server decides itself when Python looks for cyclic garbage. Python looks at all objects whenever their number has
+The server decides itself when Python searches for cyclic garbage. Python examines all objects whenever their number has
 grown by a quarter. With thousands of connections that takes seconds, in which the server does nothing else: clients
-wait, and other hosts declare it dead. A connection leaves garbage only when it ends. So the server looks once as many
-connections have ended as half of those that are open, or once there are many new objects that no open connection
-accounts for. Young objects are collected as always.
+wait, and other hosts declare it dead. A connection leaves garbage only when it ends. So the server collects once as
+many connections have ended as half of those that are open, or once there are many new objects that no open connection
+explains. Young objects are collected as always.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ LEAST_ENDED = 500
 """Connections that must have ended."""
 
 OF_A_CONNECTION = 2_000
-"""Objects that an open connection accounts for. It has some 800, and half as many for its streams on other hosts."""
+"""Objects that an open connection explains. It has some 800, and half as many for its streams on other hosts."""
 
 LEAST_NEW = 1_000_000
-"""Objects that no connection accounts for; they take about 100 MB."""
+"""Objects that no connection explains; they take about 100 MB."""
 
 NEVER = 2**31 - 1
 
 
 class GarbagePolicy:
-    """Decides when to look for garbage. PURE."""
+    """Decides when to collect garbage. PURE."""
 
     def __init__(self, server: App) -> None:
         self._server = server
         self._ended, self._open = server.ended, server.connections
 
     def is_due(self, new: int) -> bool:
-        """Whether to look now, when so many objects have become old since the last time."""
+        """Whether to collect now, when this many objects have become old since the last time."""
         ended = self._server.ended - self._ended
         opened = max(0, self._server.connections - self._open)
         is_much = ended >= max(LEAST_ENDED, self._server.connections // 2)
         return is_much or new - OF_A_CONNECTION * opened >= LEAST_NEW
 
     def collected(self) -> None:
-        """All garbage was collected."""
+        """Note that all garbage was collected."""
         self._ended, self._open = self._server.ended, self._server.connections
 
 
 @contextmanager
 def garbage_collected_for(server: App) -> Generator[None]:
-    """Collect garbage in this process as suits this server, for as long as the block lasts. Needs a running loop."""
+    """Collect garbage in this process in the way that suits this server, during the block. Needs a running loop."""
     young, middle, old = gc.get_threshold()
     if not gc.isenabled() or not old:  # the program has its own way
         yield
@@ -103,7 +103,7 @@ class ClusterSettings(Protocol):
     """Makes an application one host of a service: `accord.Hosts`."""
 
     def joined(self, app: App) -> AbstractAsyncContextManager[None]:
-        """Let this application be one host of the service for as long as the block lasts."""
+        """Make this application one host of the service during the block."""
         ...
 
 
@@ -138,8 +138,8 @@ async def serve(
     signal the server accepts no more connections, and running prompts have `grace` seconds to end. At the second signal
     it ends at once.
 
-    Meanwhile the garbage collector of this process looks at all objects only after many connections have ended, because
-    nothing else runs while it looks. A program that has disabled it keeps it disabled.
+    Meanwhile the garbage collector of this process examines all objects only after many connections have ended, because
+    nothing else runs during that. A program that has disabled it keeps it disabled.
     """
     ending = asyncio.Event()
     with ExitStack() as until_all_is_closed:
@@ -182,7 +182,7 @@ async def serving(
     hosts: ClusterSettings | None = None,
     listening: socket.socket | None = None,
 ) -> AsyncGenerator[Server]:
-    """Run a server for as long as the block lasts.
+    """Run a server during the block.
 
     async with accord.http.serving(agent) as server:
         print(server.url)
@@ -190,8 +190,8 @@ async def serving(
     `hosted` is an `Agent`, a command, or an `App`. With port 0 the system chooses a free port. A `host` other than the
     loopback requires an `access` with tokens, because clients of an agent can usually run programs on its machine.
     `certificate` and `key` are PEM files for https; the key may be in the certificate's file. `path` is the endpoint.
-    `limits` bounds sizes, counts and times, and `quotas` what each owner may use. With `hosts` (`accord.Hosts`) this
-    server is one of several that share a service. `listening` is a listening socket to use in place of `host` and
+    `limits` sets sizes, counts and times, and `quotas` what each owner may use. With `hosts` (`accord.Hosts`) this
+    server is one of several that share a service. `listening` is a listening socket to use instead of `host` and
     `port`.
     """
     app = (
@@ -224,7 +224,7 @@ async def serving_asgi(
     key: str | Path | None = None,
     limits: ServerLimits | None = None,
 ) -> AsyncGenerator[str]:
-    """Run an ASGI application of your own on Accord's server for as long as the block lasts; yields its URL.
+    """Run an ASGI application of your own on Accord's server during the block; yields its URL.
 
     async with accord.http.serving_asgi(application) as url:
         print(url)
@@ -285,7 +285,7 @@ def load_certificate(
     *,
     passphrase: Callable[[], str] | None = None,
 ) -> None:
-    """Let this context use a certificate; raises AccordError. OpenSSL asks for a passphrase that is not given."""
+    """Load a certificate into this context; raises AccordError. OpenSSL asks for a missing passphrase."""
     try:
         tls.load_cert_chain(certificate, key, passphrase)
     except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, but its text does not help users

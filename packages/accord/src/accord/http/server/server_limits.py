@@ -1,7 +1,7 @@
 """`ServerLimits`: sizes, counts and times of one server. `Quotas`: what each owner may use of a service. PURE.
 
-A rate is kept as one number, the time at which its bucket is full again: taking `n` moves that time by `n / rate`. So a
-bucket that nobody uses needs no refilling, and hosts that share one share a single number.
+A rate is stored as one number, the time at which its bucket is full again: taking `n` moves that time by `n / rate`. So
+an unused bucket needs no refilling, and hosts that share one share a single number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ServerLimits:
 
     sockets: int = 20_000
     """Open TCP connections, including those in a TLS handshake. Further ones are closed at once; with TLS, the oldest
-    connection with an unfinished handshake is closed instead."""
+    connection with an unfinished handshake is closed instead.
+    """
 
     connections: int = 10_000
     """Open protocol connections. Further ones are answered with 503."""
@@ -106,12 +107,12 @@ Kind = Literal["connections", "turns"]
 """The kinds of use that are counted while they last."""
 
 SECONDS_AT_ONCE = 10.0
-"""Seconds' worth of posts that may come at once, unless `burst` says another number."""
+"""The default of `burst`, in seconds' worth of posts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What each owner may use of a service, over all of its hosts. None means: no quota.
+    """The usage that each owner may have of a service, over all of its hosts. None means: no quota.
 
     await accord.http.serve(agent, access=access, quotas=accord.http.Quotas(connections=50, turns=8))
 
@@ -157,7 +158,7 @@ class Withdrawal(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """A rate a second, and how much may be taken at once.
+    """A rate per second, and the most that may be taken at once.
 
     >>> bucket = Bucket(rate=2.0, burst=3)
     >>> bucket.take(0.0, 2)
@@ -173,12 +174,12 @@ class Bucket(NamedTuple):
         """Take up to `most` from a bucket that is full in so many seconds."""
         full_in = min(max(0.0, full_in), self.burst / self.rate)
         there = self.burst - self.rate * full_in
-        # A hair more than there is: the time was rounded on its way through a database.
+        # Slightly more than there is: the time was rounded on its way through a database.
         count = min(most, int(there + 1e-6))
         if count:
             return Withdrawal(count, full_in + count / self.rate)
         return Withdrawal(0, full_in, (1 - there) / self.rate)
 
     def shared(self, hosts: int) -> Bucket:
-        """The part of one of so many hosts, for as long as they cannot share it."""
+        """Return one host's part, for as long as the hosts cannot share the bucket."""
         return Bucket(self.rate / hosts, max(1, self.burst // hosts))

@@ -1,4 +1,4 @@
-"""`SharedConversation`: which of several clients gets which message of their one agent, and the agent of theirs. PURE.
+"""`SharedConversation`: decides which of several clients, or their one agent, gets which message. PURE.
 
     client's request ──▶ our number ──▶ agent ──▶ answer ──▶ the client that asked, under its own id
     agent's update   ──▶ every client of the session, and its log
@@ -7,14 +7,14 @@
 A session has one turn at a time: in version 1 further prompts wait here, in version 2 the agent orders them. Requests
 that the agent makes of a client's own machine (files, terminals) are refused: no client offers them.
 
-A client that opens a session which is open already gets its past from here: the log, told as an agent tells its record,
-each message once and whole. So the agent does not notice, and a running turn goes on. While the agent opens a session,
-its updates are a replay for the one client that has asked.
+A client that opens a session which is already open gets its past from here: the log in the form of an agent's replay,
+each message once and whole. So the agent does not notice, and a running turn continues. While the agent opens a
+session, its updates are a replay for the one client that has asked.
 
-If the first client only watches, an agent that can watch is asked to watch, too: the session may run elsewhere, such as
-at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the first
-client wants to control it. Before it replays, it tells what the observers have not seen, and then that its watch is
-over.
+If the first client only watches, an agent that supports watching is asked to watch, too: the session may run elsewhere,
+such as at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the
+first client wants to control it. Before it replays, it sends what the observers have not seen, and then that its watch
+is over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from accord.schema.capabilities import Capabilities
 from accord.trace.meaning import object_in
 
 IDLE = {"sessionUpdate": "state_update", "state": "idle"}
-"""The state of a session whose agent has not told it."""
+"""The state of a session whose agent has not sent it."""
 
 PROMPT, CANCEL, CLOSE, DELETE = "session/prompt", "session/cancel", "session/close", "session/delete"
 
@@ -44,7 +44,7 @@ FOR_ALL = frozenset({"session/list", "session/status", DELETE})
 """Requests about a session that a client may send without having opened it."""
 
 OF_A_MACHINE = ("fs/", "terminal/")
-"""How the methods begin with which an agent uses the machine of its client."""
+"""The prefixes of methods with which an agent uses the machine of its client."""
 
 
 class SharedRequest(NamedTuple):
@@ -63,7 +63,7 @@ class SharedConversation:
         self._clients: dict[int, bool] = {}
         """The attached clients, and whether each has been initialized."""
         self._shows: dict[int, frozenset[str]] = {}
-        """Which of the updates that not every client shows each client does."""
+        """Which of the updates of `ONLY_FOR` each client shows."""
         self._sessions: dict[str, SharedSession] = {}
         self._asked: dict[int, SharedRequest] = {}
         self._numbers = count(1)
@@ -75,11 +75,11 @@ class SharedConversation:
         self._agent_watches = False
         """Whether the agent can watch sessions."""
         self._capabilities = Capabilities()
-        """What the agent was told that its clients can do."""
+        """The capabilities of clients that were declared to the agent."""
 
     @property
     def version(self) -> int | None:
-        """The version of the protocol that the agent speaks here, once it has said so."""
+        """The version of the protocol that the agent speaks here, once it has answered."""
         return None if self._initialized is None else self._version
 
     @property
@@ -108,7 +108,7 @@ class SharedConversation:
         self._clients[client] = False
 
     def left(self, client: int) -> None:
-        """A client has ended its connection. Its turns go on."""
+        """Note that a client has ended its connection. Its turns continue."""
         self._clients.pop(client, None)
         self._shows.pop(client, None)
         self._questions.left(client)
@@ -157,7 +157,7 @@ class SharedConversation:
 
     @staticmethod
     def _only_watches(session: SharedSession, client: int) -> bool:
-        """Whether this client leaves a session that is not its own to close: its turn may go on without a client."""
+        """Whether this client may not close a session: its turn may continue without a client."""
         return session.clients.get(client, False) and not session.is_watched
 
     def _forward(self, client: int, call: RequestFrame, session: str, params: bytes | None = None) -> int:
@@ -170,7 +170,7 @@ class SharedConversation:
         number = self._forward(client, call, session.name)
         if session.running is None:
             session.running = number
-        if self._version == 1:  # in version 2 the agent tells all of them what the user said
+        if self._version == 1:  # in version 2 the agent sends the user's prompt to all of them
             for update in shared_messages.user_messages(session.name, object_in(call.params)):
                 self._tell_others(session, client, update)
 
@@ -239,7 +239,7 @@ class SharedConversation:
             return
         session = self._sessions.get(named)
         if session is not None and session.clients.get(client):
-            del session.clients[client]  # it has watched until now, and is told all from the start again
+            del session.clients[client]  # it has watched until now, and gets everything from the start again
             self._send(client, shared_messages.watch_over(named))
         if session is None:
             session = self._sessions[named] = SharedSession(named)
@@ -258,14 +258,16 @@ class SharedConversation:
     def _open_at_agent(self, session: SharedSession, client: int, call: RequestFrame, *, is_whole: bool) -> None:
         session.opener = client
         session.replays_all = is_whole
-        if not session.is_watched:  # else when the agent says that its watch is over
+        if not session.is_watched:  # otherwise when the agent reports that its watch is over
             session.begin_log(is_whole=is_whole)
         params = object_in(call.params)
         strips = shared_messages.watches(params) and not self._agent_watches
         self._forward(client, call, session.name, shared_messages.without_watching(params) if strips else None)
 
     def _watch_ended(self, session: SharedSession, frame: bytes) -> None:
-        """The agent follows this session no more. If it does not open it instead, its observers are told."""
+        """Note that the agent no longer follows this session. If it does not open it instead, its observers are
+        notified.
+        """
         session.is_watched = False
         if not shared_messages.is_update(frame, shared_messages.HANDED_OVER):
             for client in session.clients:
@@ -320,7 +322,7 @@ class SharedConversation:
         return session
 
     def _again(self, session: SharedSession) -> None:
-        """Look again at the requests to open this session that have waited."""
+        """Check again the requests to open this session that have waited."""
         waiting = list(session.openers)
         session.openers.clear()
         for client, call in waiting:
@@ -395,7 +397,7 @@ class SharedConversation:
         elif session is not None and call.method == PROMPT:
             # In version 2 the answer only accepts the prompt.
             is_over = self._version == 1 or answer.error is not None
-            # A retry of a prompt that is over begins no turn. If this one does, the agent tells that it works.
+            # A retry of a finished prompt begins no turn. If this one does, the agent reports that it works.
             is_idle = session.state is not None and not session.works
             if session.running == number and (is_over or is_idle):
                 self._turn_is_over(session)

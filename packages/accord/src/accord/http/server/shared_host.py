@@ -1,4 +1,4 @@
-"""`SharedHost`: one agent for several clients of an owner; turns go on while no client is connected.
+"""`SharedHost`: one agent for several clients of an owner; turns continue while no client is connected.
 
     client ──┐
     client ──┼──▶ SharedHost ──▶ SharedAgent ──▶ one connection to the agent
@@ -37,7 +37,7 @@ ENDING = 5.0
 
 
 class QuotaHost(WrappedHost):
-    """Serves what another host serves, and has each turn admitted: turns outlast the connections of clients."""
+    """Serves connections with another host, and has each turn admitted: turns outlast the connections of clients."""
 
     def __init__(self, host: Host, gate: OwnerGate) -> None:
         super().__init__(host)
@@ -49,7 +49,7 @@ class QuotaHost(WrappedHost):
 
 
 class SharedClient(Receiver):
-    """One client: what it sends before it is attached is kept."""
+    """One client: its messages before it is attached are kept."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -64,7 +64,7 @@ class SharedClient(Receiver):
         self._early: list[bytes | Oversized] = []
 
     def attach(self, agent: SharedAgent, number: int) -> None:
-        """Pass on what it sends from now on, and what it has sent."""
+        """Pass on its messages, including those that were kept."""
         self._agent, self.number = agent, number
         early, self._early = self._early, []
         agent.take(self, early)
@@ -96,8 +96,8 @@ class SharedClient(Receiver):
 class SharedAgent(Receiver):
     """An agent and its clients. `run` serves it as long as it is needed.
 
-    `asked` is the protocol version that its first client asks for.
-    `detached` is how many seconds a turn may go on without a client, `linger` how many an idle agent waits for one.
+    `asked` is the protocol version that its first client requests. `detached` is how many seconds a turn may continue
+    without a client, `linger` how many an idle agent waits for one.
     """
 
     def __init__(self, asked: int, *, detached: float, linger: float) -> None:
@@ -112,7 +112,7 @@ class SharedAgent(Receiver):
         self._is_full = False
         """Whether more waits for the agent than it should."""
         self._changed = LightEvent()
-        """Set when a client has come or left, or the last running turn is over."""
+        """Set when a client has come or gone, or the last running turn is over."""
         self._idle = LightEvent()
         self._idle.set()
         self._ending = LightEvent()
@@ -126,7 +126,7 @@ class SharedAgent(Receiver):
         return self._is_leaving or self.end.done()
 
     def serves(self, version: int) -> bool:
-        """Whether it takes a client that asks for this version: its own, or any if it speaks no newer one."""
+        """Whether it accepts a client that requests this version: its own, or any if it speaks no newer one."""
         if self.is_over:
             return False
         speaks = self._conversation.version
@@ -214,7 +214,7 @@ class SharedAgent(Receiver):
         self._send()
 
     def _send(self) -> None:
-        """Send what the conversation has for the agent and its clients."""
+        """Send the conversation's messages for the agent and its clients."""
         waiting: dict[int, list[bytes]] = {}
         for receiver, frame in self._conversation.out:
             waiting.setdefault(receiver, []).append(frame)
@@ -254,11 +254,11 @@ class SharedAgent(Receiver):
             client.transport.resume_reading()
 
     def ended(self, end: End) -> None:
-        """The agent's side has ended; `run` learns how."""
+        """Note that the agent's side has ended; `run` learns how."""
 
 
 DETACHED = 3600.0
-"""Seconds that a turn may go on without a client."""
+"""Seconds that a turn may continue without a client."""
 
 LINGER = 60.0
 """Seconds that an idle agent waits for its next client."""
@@ -269,10 +269,10 @@ class SharedHost(Host):
 
         await accord.http.serve(accord.http.SharedHost(agent), access=access)
 
-    Every client of a session sees all of its updates, and turns go on while no client is connected. `hosted` is an
-    agent or a command. `detached` is how many seconds a turn may go on without a client, and `linger` how many seconds
-    an idle agent waits for one. If the agent speaks both versions of the protocol, clients of
-    version 1 and of version 2 have an agent each.
+    Every client of a session sees all of its updates, and turns continue while no client is connected. `hosted` is an
+    agent or a command. `detached` is how many seconds a turn may continue without a client, and `linger` how many
+    seconds an idle agent waits for one. If the agent speaks both versions of the protocol, clients of version 1 and of
+    version 2 have an agent each.
     """
 
     is_shared = True
@@ -291,7 +291,7 @@ class SharedHost(Host):
         self._tasks: Tasks | None = None
 
     def count_turns(self, gate: OwnerGate) -> bool:
-        # At the agent, because a turn goes on when its client has gone.
+        # At the agent, because a turn continues when its client has disconnected.
         self._host = QuotaHost(self._host, gate)
         return True
 

@@ -1,4 +1,4 @@
-"""What a shared conversation reads in messages, and the messages that it writes itself. PURE."""
+"""Functions with which a shared conversation reads and writes messages. PURE."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HANDED_OVER = "session_info_update"
 REPLAY_COMPLETE = "replay_complete"
 
 KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
-"""What a client can do that all clients can do for each other: not its files, and not its terminals."""
+"""The capabilities that clients have for each other: not its files, and not its terminals."""
 
 
 def params_of(frame: bytes) -> dict[str, Any]:
@@ -43,24 +43,24 @@ def version_in(told: dict[str, Any]) -> int:
 
 
 def watches(params: dict[str, Any]) -> bool:
-    """Whether a client asks to open a session only to watch it."""
+    """Whether a client requests to open a session only to watch it."""
     return body_of(params.get("_meta")).get(WATCH) is True
 
 
 def without_watching(params: dict[str, Any]) -> bytes:
-    """The params of a request to open a session, for an agent that knows nothing of watching."""
+    """Return the params of a request to open a session, for an agent that knows nothing of watching."""
     meta = {key: value for key, value in body_of(params.get("_meta")).items() if key != WATCH}
     kept = {key: value for key, value in params.items() if key != "_meta"}
     return codec.encode({**kept, "_meta": meta} if meta else kept)
 
 
 def announces_watching(answer: ResponseFrame) -> bool:
-    """Whether the agent's answer to `initialize` says that sessions can be watched."""
+    """Whether the agent's answer to `initialize` declares that sessions can be watched."""
     return body_of(object_in(answer.result).get("_meta")).get(WATCH) is True
 
 
 def ends_watching(frame: bytes) -> bool:
-    """Whether this update says that its receiver watches the session no more."""
+    """Whether this update ends its receiver's watch of the session."""
     return WATCH.encode() in frame and body_of(params_of(frame).get("_meta")).get(WATCH) is False
 
 
@@ -71,7 +71,7 @@ def update(session: str, body: dict[str, Any], **more: Any) -> bytes:
 
 
 def watch_over(session: str) -> bytes:
-    """An update that only says that a client watches the session no more: what follows is another opening of it."""
+    """Return an update that only ends a client's watch of the session: another opening of it follows."""
     return update(session, {"sessionUpdate": HANDED_OVER}, _meta={WATCH: False})
 
 
@@ -81,12 +81,12 @@ def wants_replay(method: str, params: dict[str, Any]) -> bool:
 
 
 def replays_from_start(method: str, params: dict[str, Any]) -> bool:
-    """Whether the past that a client wants begins at the start, which is all that there is."""
+    """Whether the past that a client wants begins at the start, the only supported place."""
     return method == "session/load" or body_of(params.get("replayFrom")).get("type") == "start"
 
 
 def client_capabilities(params: bytes) -> Capabilities:
-    """What a client of version 1 says in these params of `initialize` that it can do."""
+    """Return the capabilities of a client of version 1 in these params of `initialize`."""
     try:
         return Capabilities(codec.convert(object_in(params).get("clientCapabilities"), v1.ClientCapabilities))
     except DecodeError:
@@ -94,11 +94,11 @@ def client_capabilities(params: bytes) -> Capabilities:
 
 
 ONLY_FOR = {"cursor_update": "cursors", "prompt_suggestions_update": "promptSuggestions", "notice": "notices"}
-"""Updates that only clients get which declared this of sessions in `initialize`, by their tags."""
+"""Updates for clients that declared this capability of sessions in `initialize`, by their tags."""
 
 
 def shown_by(params: dict[str, Any]) -> frozenset[str]:
-    """What of `ONLY_FOR` a client shows, by its params of `initialize`, in either version."""
+    """Return which updates of `ONLY_FOR` a client shows, by its params of `initialize`, in either version."""
     declared = [body_of(body_of(params.get(name)).get("session")) for name in ("clientCapabilities", "capabilities")]
     return frozenset(tag for tag, name in ONLY_FOR.items() if any(it.get(name) not in (None, False) for it in declared))
 
@@ -109,9 +109,9 @@ def only_for(frame: bytes) -> str | None:
 
 
 def shared_initialize(params: dict[str, Any]) -> bytes:
-    """The params of `initialize` without what only one client could do for the agent.
+    """Return the params of `initialize` without capabilities that only one client could have for the agent.
 
-    The agent is asked for all updates of `ONLY_FOR`: a client that joins later may show what the first does not.
+    All updates of `ONLY_FOR` are requested: a client that joins later may show what the first does not.
     """
     for name in ("clientCapabilities", "capabilities"):
         if name in params:
@@ -124,7 +124,7 @@ def shared_initialize(params: dict[str, Any]) -> bytes:
 
 
 def announced(answer: ResponseFrame) -> ResponseFrame:
-    """The agent's answer to `initialize`, which says as well that sessions can be watched here."""
+    """Return the agent's answer to `initialize`, which also declares that sessions can be watched here."""
     if answer.error is not None:
         return answer
     result = object_in(answer.result)
@@ -149,7 +149,7 @@ def may_change_answers(frame: bytes) -> bool:
 
 
 def shared_change(call: RequestFrame, answer: ResponseFrame) -> dict[str, Any] | None:
-    """What a client has changed by this request, as an update for the others: the agent tells only that client."""
+    """Return a client's change by this request as an update for the others: the agent answers only that client."""
     if answer.error is not None:
         return None
     if call.method == "session/set_mode":
@@ -165,7 +165,7 @@ def is_update(frame: bytes, tag: str) -> bool:
 
 
 def state_in(frame: bytes, session: str) -> str | None:
-    """The state of this session in an update of version 2; None if it tells none."""
+    """Return the state of this session in an update of version 2; None if it has none."""
     if b"state_update" not in frame:
         return None
     params = params_of(frame)
@@ -175,7 +175,7 @@ def state_in(frame: bytes, session: str) -> str | None:
 
 
 def replayed(session: str, updates: Iterable[bytes], version: Version, capabilities: Capabilities) -> list[bytes]:
-    """These updates of a session and its subagents as an agent's own replay tells them; AccordError if that fails."""
+    """Return these updates of a session and its subagents in the form of a replay; raises AccordError if that fails."""
     from accord.agent.replay_tree import SessionReplay, belongs_to, enclosed, update_head
 
     entries: list[bytes] = []
@@ -198,7 +198,7 @@ def replayed(session: str, updates: Iterable[bytes], version: Version, capabilit
 
 
 def says_gone(answer: ResponseFrame, session: str) -> bool:
-    """Whether an error says that the agent does not have this session open any more: it may be open elsewhere."""
+    """Whether an error means that the agent no longer has this session open: it may be open elsewhere."""
     if answer.error is None:
         return False
     code, data = answer.error.code, body_of(answer.error.data)
@@ -207,7 +207,7 @@ def says_gone(answer: ResponseFrame, session: str) -> bool:
 
 
 def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:
-    """This answer under another id."""
+    """Return this answer with another id."""
     if answer.error is None:
         return wire_messages.encode_response(request_id, b"null" if answer.result is None else answer.result)
     return wire_messages.encode_error(request_id, answer.error.code, answer.error.message, answer.error.data)

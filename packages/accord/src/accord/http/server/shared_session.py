@@ -1,4 +1,4 @@
-"""One session of a shared agent: its clients, log and prompts; and who answers questions. PURE.
+"""One session of a shared agent: its clients, log and prompts; and the routing of questions. PURE.
 
 A request of the agent goes to all controllers, and the first answer wins.
 """
@@ -29,7 +29,7 @@ _TOLD_IN_RESULTS = {
     "config_option_update": ("configOptions",),
     "available_commands_update": ("availableCommands",),
 }
-"""Updates whose values stand in the answer to the request that opens a session, too, and where."""
+"""Updates whose values are also in the answer to the request that opens a session, and where."""
 
 
 _APART = ("notice", "available_commands_update", "prompt_suggestions_update", "cursor_update")
@@ -60,9 +60,9 @@ class SharedSession(msgspec.Struct, eq=False):
     running: int | None = None
     """The number of the prompt whose turn is running."""
     state: bytes | None = None
-    """The update that told the state last; None in version 1."""
+    """The update with the latest state; None in version 1."""
     works: bool = False
-    """Whether the agent works, as it said last; agents of version 2 also work without a prompt."""
+    """Whether the agent works, by its latest report; agents of version 2 also work without a prompt."""
     is_watched: bool = False
     """Whether the agent itself only follows it, because no client has asked to control it."""
     replays_all: bool = False
@@ -83,11 +83,11 @@ class SharedSession(msgspec.Struct, eq=False):
             self.log.append(update)
 
     def told_state(self, frame: bytes, state: str) -> None:
-        """The agent has told the session's state."""
+        """Note the session's state from the agent."""
         self.state, self.works = frame, state != "idle"
 
     def changed(self, update: dict[str, Any]) -> None:
-        """An update has changed what the answer to a client that joins says."""
+        """Note that an update has changed the answer to a client that joins."""
         *path, name = _TOLD_IN_RESULTS.get(str(update.get("sessionUpdate")), ("",))
         place = self.result
         for step in path:
@@ -96,9 +96,9 @@ class SharedSession(msgspec.Struct, eq=False):
             place[name] = update[name]
 
     def past(self, version: Version, capabilities: Capabilities) -> tuple[list[bytes], list[bytes]]:
-        """What a client that joins is told of the past, as an agent's own replay tells it, and after the answer.
+        """Return the past for a client that joins, in the form of an agent's replay, and the updates after the answer.
 
-        A log that cannot be folded, such as that of an agent with other ids of subagents, is told as it is.
+        A log that cannot be folded, such as that of an agent with other ids of subagents, is sent unchanged.
         """
         log = self.log or []
         apart = {tag: [frame for frame in log if shared_messages.is_update(frame, tag)] for tag in _APART}
@@ -123,7 +123,7 @@ class SharedSession(msgspec.Struct, eq=False):
 
     @property
     def receivers(self) -> list[int]:
-        """The clients that get what the agent tells: all, or the one for which it replays the session."""
+        """Return the clients that get the agent's updates: all, or the one for which it replays the session."""
         return list(self.clients) if self.opener is None or self.is_watched else [self.opener]
 
     @property
@@ -133,7 +133,7 @@ class SharedSession(msgspec.Struct, eq=False):
 
 
 class EarlyUpdates:
-    """Updates of sessions that the agent has not announced yet: it may tell some before it answers `session/new`."""
+    """Updates of sessions that the agent has not announced yet: it may send some before it answers `session/new`."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[str, bytes]] = deque(maxlen=MOST_EARLY)
@@ -144,7 +144,7 @@ class EarlyUpdates:
             self._kept.append((session, update))
 
     def take(self, session: str) -> list[bytes]:
-        """The updates of a session, which are forgotten here."""
+        """Remove and return the updates of a session."""
         found = [update for named, update in self._kept if named == session]
         if found:
             self._kept = deque((it for it in self._kept if it[0] != session), MOST_EARLY)
@@ -174,7 +174,7 @@ class SharedQuestions:
         self._open: dict[int, SharedQuestion] = {}
 
     def ask(self, call: RequestFrame, session: str, clients: Sequence[int]) -> None:
-        """The agent asks this. If no client is there, it waits for one."""
+        """Note a question of the agent. If no client is connected, it waits for one."""
         number = next(self._numbers)
         self._open[number] = SharedQuestion(call, session)
         for client in clients:
@@ -186,7 +186,7 @@ class SharedQuestions:
         self._out.append((client, wire_messages.encode_request(number, question.call.method, question.call.params)))
 
     def joined(self, session: str, client: int) -> None:
-        """A client has opened this session: it is asked what is open."""
+        """Send the open questions to a client that has opened this session."""
         for number, question in self._open.items():
             if question.session == session and client not in question.asked:
                 self._ask(number, client)
@@ -197,7 +197,7 @@ class SharedQuestions:
             question.asked.discard(client)
 
     def answered(self, client: int, answer: ResponseFrame) -> None:
-        """A client has answered. An error counts only if no other client is asked."""
+        """Note a client's answer. An error counts only if no other client was asked."""
         number = answer.id if isinstance(answer.id, int) else -1
         question = self._open.get(number)
         if question is None or client not in question.asked:

@@ -47,7 +47,7 @@ class Stream(msgspec.Struct, eq=False):
     open: bool = False
     """Whether a reader is connected."""
     over: bool = False
-    """Whether the session was closed, so that the stream can be dropped when its reader leaves."""
+    """Whether the session was closed, so that the stream can be dropped when its reader disconnects."""
 
 
 class Streams:
@@ -133,7 +133,7 @@ class Streams:
         return (message for owner, message in self._kept if owner is stream)
 
     def forget(self, stream: Stream) -> None:
-        """Drop this stream after its reader has left, if its session was closed or never opened.
+        """Drop this stream after its reader has disconnected, if its session was closed or never opened.
 
         A stream with waiting messages stays, because numbers must have no gaps.
         """

@@ -1,4 +1,4 @@
-"""A TCP connection of the server, whichever HTTP it speaks: what it needs from its listener, its requests, and its end.
+"""A TCP connection of the server, for either HTTP: the interface for its listener, its requests, and its end.
 
     got (a part of the body) ──▶ receive ──▶ the application ──▶ send ──▶ respond      one call for each part
     leave (the client has gone, or the response is complete) ──▶ receive: http.disconnect
@@ -32,7 +32,9 @@ log = logging.getLogger("accord.http")
 
 
 class ConnectionServer(ABC):
-    """Counts the connections of a server, runs their requests, and ends them. A connection is known by its protocol."""
+    """Counts the connections of a server, runs their requests, and ends them. A connection is identified by its
+    protocol.
+    """
 
     def __init__(self, app: Application, limits: ServerLimits) -> None:
         self.app = app
@@ -54,16 +56,16 @@ class ConnectionServer(ABC):
         self._connections.discard(connection)
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run this for a request; the server's end waits for it."""
+        """Run this for a request; the server waits for it when it ends."""
         self._tasks.start(work, "accord http request")
 
     @abstractmethod
     def speak_http2(self, connection: TcpConnection, transport: asyncio.Transport, data: bytes) -> None:
-        """Speak HTTP/2 on this connection; `data` is what has been received of it."""
+        """Speak HTTP/2 on this connection; `data` is what was received on it."""
 
     @abstractmethod
     def upgrade(self, connection: TcpConnection, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
-        """Make this connection a WebSocket, if the application accepts it; `rest` is what follows the request."""
+        """Make this connection a WebSocket, if the application accepts it; `rest` is the data after the request."""
 
 
 class TcpConnection(SharedBufferProtocol):
@@ -83,7 +85,9 @@ class TcpConnection(SharedBufferProtocol):
         """When the client last read something."""
 
     def _abort_if_stalled(self, now: float) -> bool:
-        """Abort if the client has read nothing of what waits for `ServerLimits.stalled` seconds; whether it has."""
+        """Abort if the client has read none of the waiting output for `ServerLimits.stalled` seconds; returns whether
+        it has.
+        """
         unread = self._transport.get_write_buffer_size()
         if not unread or self._drain.look(self._written, unread):
             self._reads_since = now
@@ -130,7 +134,7 @@ def close_after_reading(transport: asyncio.Transport) -> None:
         return
     try:
         transport.write_eof()
-    except OSError:  # the client has reset the connection, and we have not been told yet
+    except OSError:  # the client has reset the connection, and we do not know it yet
         transport.abort()
         return
     asyncio.get_running_loop().call_later(LINGERING, transport.close)
@@ -185,7 +189,7 @@ class AsgiRequest(ABC):
             self._waiter.set_result(None)
 
     def body_at_once(self) -> bytes | None:
-        """Take the whole body if it has arrived and no part of it was taken; None otherwise."""
+        """Return the whole body if it has arrived and no part of it was taken; None otherwise."""
         return None if self._told_a_part or not self.is_whole or self._gone else self._take()
 
     def _take(self) -> bytes:

@@ -60,7 +60,7 @@ class StreamRoute(NamedTuple):
     session: str | None = None
     """The session whose stream carries it, or None for the connection's stream."""
     made: str | None = None
-    """The session that this answer has made."""
+    """The session that this answer has opened."""
     closes: bool | None = None
     """Whether this answer ends its session; None if it is not the answer to a session's request."""
     opens_connection: bool = False
@@ -102,7 +102,7 @@ class UnansweredRequests:
 
     @property
     def sessions(self) -> int:
-        """How many sessions are open or being opened."""
+        """Return how many sessions are open or being opened."""
         return len(self._open) + self._opening
 
     @property
@@ -112,7 +112,7 @@ class UnansweredRequests:
 
     @property
     def unanswered(self) -> int:
-        """How many requests of the client wait for an answer."""
+        """Return how many requests of the client wait for an answer."""
         return len(self._theirs)
 
     # What the client sends
@@ -159,7 +159,7 @@ class UnansweredRequests:
     # What the agent sends
 
     def sent(self, message: Message | Malformed) -> StreamRoute:
-        """Note a message of the agent, and say where it belongs."""
+        """Note a message of the agent; returns where it belongs."""
         match message:
             case ResponseFrame():
                 return self._settle(message)

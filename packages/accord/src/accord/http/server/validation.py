@@ -1,4 +1,4 @@
-"""Validates requests: reads one as a value that says what it is, or refuses it with a status. PURE.
+"""Validates requests: parses one into a value of its kind, or refuses it with a status. PURE.
 
     method, headers, body ──▶ read ──▶ Opens | Posts | AnswersBadly | Reads | Ends
                                 └────▶ Refusal
@@ -18,8 +18,8 @@
 | GET that resumes after a message that is no longer kept | 410 |
 | any other method | 405 |
 
-The specification has 501 for a batch; the TypeScript SDK and others answer 400, and so do we. What depends on the state
-of a connection or a stream (404, 409, 410) is refused by `app` and `connection`, which know it.
+The specification has 501 for a batch; the TypeScript SDK and others answer 400, and so do we. Refusals that depend on
+the state of a connection or a stream (404, 409, 410) are made by `app` and `connection`, which know it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DIGITS = 18
 class Refusal(Exception):
     """A request that is refused: the status, the reason as text, and optionally a JSON body to send instead.
 
-    `retry_after` are the seconds after which a client that may try again (429, 503) should.
+    `retry_after` is the number of seconds after which a client that may retry (429, 503) should do so.
     """
 
     def __init__(self, status: int, problem: str, body: bytes | None = None, *, retry_after: int = 5) -> None:
@@ -77,7 +77,7 @@ class Posts(NamedTuple):
     session: str | None = None
     """The session in its header, which may be missing."""
     number: int | None = None
-    """The number that the client gave it, so that a repeated POST is taken once."""
+    """The number that the client gave it, so that a repeated POST is accepted once."""
 
 
 class AnswersBadly(NamedTuple):
@@ -89,7 +89,7 @@ class AnswersBadly(NamedTuple):
 
     @property
     def refusal(self) -> Refusal:
-        """The response to it."""
+        """Return the response to it."""
         return _malformed(self.answer)
 
 

@@ -4,7 +4,7 @@
 takes the socket itself, by an ASGI extension of ours, so that a frame needs no event, no queue and no task.
 
 With other servers and over HTTP/2 it uses ASGI events. There, the request's own task reads (`run`), and a second task
-writes what waits in `OutputQueue`; both end with the socket.
+writes from `OutputQueue`; both end with the socket.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ServerSocket(Framed):
     """A WebSocket that a client has opened, with the server's limits."""
 
     id = owner = ""
-    """The id of the connection, and whose it is."""
+    """The id and the owner of the connection."""
 
     def __init__(self, limits: ServerLimits) -> None:
         super().__init__(
@@ -108,7 +108,7 @@ class ServerSocket(Framed):
         self.hang_up(end, GOING_AWAY if going_away else NORMAL)
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be closed, or None; called at intervals."""
+        """Return why this connection should be closed, or None; called at intervals."""
         if self._reading.look(self._written, self.unsent) or not self.unsent:
             self._waits_since = now
         elif now - self._waits_since > self.limits.stalled:
@@ -164,7 +164,7 @@ class Upgrade:
                 await self.link.close(0)
 
     def _take(self, limits: ServerLimits) -> ServerSocket:
-        """Give the accepted socket to the application."""
+        """Pass the accepted socket to the application."""
         self.link = ServerSocket(limits)
         self.link.attach(self._socket)
         return self.link
@@ -204,7 +204,7 @@ class AsgiWebSocket(Transport):
 
     name = "websocket"
     id = owner = ""
-    """The id of the connection, and whose it is."""
+    """The id and the owner of the connection."""
 
     def __init__(
         self,
@@ -327,7 +327,7 @@ class AsgiWebSocket(Transport):
                 self._taken = asyncio.get_running_loop().time()
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be closed, or None."""
+        """Return why this connection should be closed, or None."""
         if self.unsent and now - self._taken > self.limits.stalled:
             return f"the client read nothing for {self.limits.stalled:g} seconds"
         return None
