@@ -1,8 +1,8 @@
 """Adapters: an agent of another framework as an `accord.Agent`, and any ACP agent as a tool of the framework.
 
-`accord_adapters.pydantic_ai.serve(my_agent)` gives the agent, `accord_adapters.pydantic_ai.tool(accord.connect(...))`
+`accord_adapters.pydantic_ai.serve(my_agent)` returns the agent, `accord_adapters.pydantic_ai.tool(accord.connect(...))`
 the tool. `accord_adapters.official_sdk` runs programs of the official Python SDK on our engine. Each framework is a
-module that is loaded when it is first used, and needs the extra of its name.
+module that is loaded on first use, and needs the extra of its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`adapted_agent`: an `accord.Agent` whose turns are the work of another framework."""
+"""`adapted_agent`: an `accord.Agent` whose turns are run by another framework."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Accepted: TypeAlias = Literal["image", "audio", "embedded"]
 
 
 class ServeOptions(TypedDict, total=False):
-    """What every `serve` takes beside the framework's own agent: how its work is shown, and options of `Agent`."""
+    """The options of every `serve` beside the framework's own agent: how its work is shown, and options of `Agent`."""
 
     name: str
-    """The agent's name; the framework's own name of it, or the framework's name, if left out."""
+    """The agent's name; if left out, the framework's own name of it, or the framework's name."""
     kinds: Mapping[str, v1.ToolKind]
-    """What kind of work each tool does, by the tool's name: `{"read_file": "read"}`. Editors show an icon for it."""
+    """The kind of each tool's work, by the tool's name: `{"read_file": "read"}`. Editors show an icon for it."""
     context: int
-    """How many tokens the model's context holds; clients show how full it is."""
+    """The size of the model's context in tokens; clients show how full it is."""
     version: str
     title: str
     store: Store | str | Path
-    """Where sessions are kept, with what the model knows of each. In memory if left out."""
+    """The store of the sessions, with the model's state of each. In memory if left out."""
     accepts: Collection[Accepted]
-    """What prompts may hold beside text; if left out, all that the adapter can pass to the framework."""
+    """The content that prompts may have beside text; if left out, all that the adapter can pass to the framework."""
     local: bool
     prompt_while_working: Literal["queue", "cancel_first"]
     remember: Literal["session", "agent"]
@@ -65,7 +65,7 @@ def adapted_agent(
     *,
     shown_errors: tuple[type[BaseException], ...] = (),
 ) -> Agent[StateT]:
-    """An agent that does this work for each prompt, and keeps a `state` with each session.
+    """Return an agent that does this work for each prompt, and stores a `state` with each session.
 
     `shown_errors` are the framework's errors whose text is for the user; see `failures`.
     """
@@ -90,7 +90,8 @@ def adapted_agent(
 
 
 def current_turn() -> Turn[Any]:
-    """The turn that the calling tool works for: a framework's tool reaches the client's files and terminals by it.
+    """Return the turn that the calling tool works for: a framework's tool reaches the client's files and terminals
+    through it.
 
     >>> async def read_file(path: str) -> str:
     ...     return await current_turn().client.read_text_file(path)
@@ -106,12 +107,12 @@ def current_turn() -> Turn[Any]:
 
 
 def check_served(what: str, kind: str, value: object, expected: type[Any] | tuple[type[Any], ...]) -> None:
-    """TypeError unless the framework's agent is of its class."""
+    """Raise TypeError unless the framework's agent is of its class."""
     if not isinstance(value, expected):
         raise wrong_type(what, kind, value)
 
 
-# What a user's prompt holds, in the few forms that all frameworks know. PURE.
+# The content of a user's prompt, in the few forms that all frameworks know. PURE.
 
 
 class Attachment(Struct, frozen=True):
@@ -132,12 +133,12 @@ class Attachment(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """A URL that holds the data."""
+        """Return a URL that contains the data."""
         return f"data:{self.mime_type};base64,{self.data}"
 
     @property
     def note(self) -> str:
-        """What a model that cannot read it is told of it."""
+        """Return the text for a model that cannot read it."""
         return (
             f"\n(The user attaches {self.uri or 'something'}, which is of type {self.mime_type} and cannot be read)\n"
         )
@@ -161,7 +162,7 @@ def parts_of(prompt: Sequence[v1.ContentBlock]) -> list[Part]:
 
 
 def images_only(parts: Sequence[Part]) -> list[Part]:
-    """These parts for a model that reads text and images: other attachments become notes."""
+    """Return these parts for a model that reads text and images: other attachments become notes."""
     return [part if isinstance(part, str) or part.is_image else part.note for part in parts]
 
 
@@ -186,11 +187,11 @@ PACKAGES = frozenset({"anthropic", "cohere", "groq", "mistralai", "openai"})
 """Packages of providers, all of whose errors are about a request to a model."""
 
 OWN_ERRORS = ("APIError", "ApiError", "MistralError", "SDKError")
-"""The classes, with those below them, that these packages raise for a request."""
+"""The classes, including subclasses, that these packages raise for a request."""
 
 
 def provider_error(error: BaseException, own: tuple[type[BaseException], ...]) -> RequestError | None:
-    """The error that the client gets for this one; None if it, and what has led to it, is not the provider's."""
+    """Return the client's error for this one; None if neither it nor its causes are the provider's."""
     for cause in _with_causes(error):
         if isinstance(cause, own) or _is_of_provider(cause):
             return RequestError.internal(_words(cause), reason=_reason(_status(cause)))
@@ -198,7 +199,7 @@ def provider_error(error: BaseException, own: tuple[type[BaseException], ...]) -
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    """This error and those that it was raised from; of a group, each."""
+    """Yield this error and its causes; of a group, each."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -229,7 +230,7 @@ def _words(error: BaseException) -> str:
 
 
 def _reason(status: int | None) -> str:
-    """What kind of trouble it is, in the words of `accord agent`."""
+    """Return the kind of error, in the words of `accord agent`."""
     if status in (401, 403):
         return "login"
     if status == 429:

@@ -1,4 +1,4 @@
-"""A plain loop of chat completions: a model, functions of Python as its tools, and nothing else (extra `agent`)."""
+"""A plain loop of chat completions with a model and functions of Python as its tools (extra `agent`)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _fields(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str, A
 
 
 MOST_ROUNDS = 100
-"""How often the model is asked in one turn."""
+"""The most requests to the model in one turn."""
 
 CANCELLED = "The user cancelled this."
 LOST = "The agent ended while this ran; it may have been done or not."
@@ -76,11 +76,11 @@ def serve(
     headers: Mapping[str, str] | None = None,
     **options: Unpack[ServeOptions],
 ) -> Agent[ModelConversation]:
-    """A model behind chat completions as an `accord.Agent`, with functions as its tools.
+    """Serve a model behind chat completions as an `accord.Agent`, with functions as its tools.
 
-    `tools` are functions with annotations and a docstring, `async` or not. `ask_before` names those that the user is
-    asked about. `base_url` and `api_key` say where the model is; without them the environment variables
-    `OPENAI_BASE_URL` and `OPENAI_API_KEY` do. The other options are those of `ServeOptions`.
+    `tools` are functions with annotations and a docstring, `async` or not. `ask_before` names those for which the user
+    is asked. `base_url` and `api_key` locate the model; without them the environment variables `OPENAI_BASE_URL` and
+    `OPENAI_API_KEY` do. The other options are those of `ServeOptions`.
     """
     check_text("serve(model)", model)
     known = {it.name: it for it in map(FunctionTool, tools)}
@@ -109,7 +109,7 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> Callable[[str], Any]:
 
 @dataclass
 class _Loop:
-    """The model is asked, uses tools, and is asked again, until it has nothing more to do."""
+    """Asks the model, runs its tools, and asks it again, until it has nothing more to do."""
 
     model: str
     instructions: str
@@ -135,7 +135,7 @@ class _Loop:
         for _ in range(MOST_ROUNDS):
             finished = await self._asked(model, conversation)
             conversation.add("assistant", *finished.parts)
-            await self.turn.session.save()  # a crash loses no more than the round that runs
+            await self.turn.session.save()  # a crash loses at most the round that is running
             if not finished.calls:
                 return finished.stop_reason
             for call in finished.calls:
@@ -144,7 +144,7 @@ class _Loop:
         return "max_turn_requests"
 
     async def _asked(self, model: Model, conversation: ModelConversation) -> ModelAnswer:
-        """One answer of the model, told as it streams."""
+        """Return one answer of the model, and show it as it streams."""
         specs = [it.spec for it in self.tools.values()]
         question = ModelRequest(model=self.model, system=self.instructions, messages=conversation.messages, tools=specs)
         said = ""
@@ -168,7 +168,7 @@ class _Loop:
         raise RequestError.internal("the model gave no answer")
 
     async def _used(self, call: ModelCall) -> ResultPart:
-        """Do what the model wants; what goes wrong is told to the model, which may try something else."""
+        """Run the model's tool call; the model gets any error, and may try something else."""
         await self.narration.tool_begins(call.id, call.name, call.arguments)
         if call.name in self.ask_before and not await self.narration.ask(call.id, call.name, call.arguments):
             return await self._ended(call, REFUSED, failed=True)

@@ -19,7 +19,7 @@ from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 from accord_tools.coder.model import shown
 
-# Tools in `allowed_tools` run without a question, which is what their author wants: no warning for each turn.
+# Tools in `allowed_tools` run without a question, which their author intends: no warning for each turn.
 warnings.filterwarnings("ignore", category=sdk.CanUseToolShadowedWarning)
 
 
@@ -27,14 +27,14 @@ INTERRUPT_WITHIN = 2.0
 """Seconds that the program has to stop its work, before it is ended."""
 
 SHOWN_ERRORS = (sdk.ClaudeSDKError,)
-"""Errors of the SDK's program; what the provider says is in the result of a turn."""
+"""Errors of the SDK's program; the provider's text is in the result of a turn."""
 
 STOPS = {"error_max_turns": "max_turn_requests"}
 """Results of the SDK that are stop reasons of the protocol."""
 
 
 class ClaudeSession(Struct):
-    """The session in which Claude has the conversation; kept with ours. Claude keeps its transcript itself."""
+    """The session in which Claude has the conversation; stored with ours. Claude stores its transcript itself."""
 
     id: str | None = None
     cost: float = 0.0
@@ -43,7 +43,7 @@ class ClaudeSession(Struct):
 def serve(
     claude_options: sdk.ClaudeAgentOptions | None = None, **options: Unpack[ServeOptions]
 ) -> Agent[ClaudeSession]:
-    """Claude, with these options of the Claude Agent SDK, as an `accord.Agent`.
+    """Serve Claude, with these options of the Claude Agent SDK, as an `accord.Agent`.
 
     Claude works in the session's folder. Where `claude_options` has no `can_use_tool`, the user is asked for
     permission. Each turn starts the SDK's program, which resumes its own session. The other options are those of
@@ -99,7 +99,7 @@ class _ClaudeRun:
                     else:
                         await self._tell(message)
             except asyncio.CancelledError:
-                # Or the program takes the end of our tools for a failure, and asks the model what to do about it.
+                # Or the program takes the end of our tools for a failure, and asks the model about it.
                 with suppress(sdk.ClaudeSDKError, TimeoutError):
                     async with asyncio.timeout(INTERRUPT_WITHIN):
                         await client.interrupt()
@@ -127,7 +127,7 @@ class _ClaudeRun:
                 pass
 
     async def _tell_event(self, event: dict[str, Any]) -> None:
-        """Tell an event of Anthropic's messages, as the provider streams them."""
+        """Show an event of Anthropic's messages, as the provider streams them."""
         match event:
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}:
                 await self._narration.say(text)

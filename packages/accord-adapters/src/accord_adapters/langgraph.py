@@ -22,7 +22,9 @@ from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 OnInterrupt: TypeAlias = Callable[[Turn[Any], Any], Awaitable[Any]]
-"""Answers an interrupt: it takes the turn and the value of the interrupt, and returns what the graph resumes with."""
+"""Answers an interrupt: it takes the turn and the value of the interrupt, and returns the value to resume the graph
+with.
+"""
 
 
 SHOWN_ERRORS = (GraphRecursionError,)
@@ -30,7 +32,7 @@ SHOWN_ERRORS = (GraphRecursionError,)
 
 
 class GraphValues(Struct):
-    """The values of the graph's state, as LangGraph writes them; kept with the session."""
+    """The values of the graph's state, as LangGraph writes them; stored with the session."""
 
     form: str = ""
     data: bytes = b""
@@ -43,12 +45,13 @@ def serve(
     on_interrupt: OnInterrupt | None = None,
     **options: Unpack[ServeOptions],
 ) -> Agent[GraphValues]:
-    """A compiled graph with a state of messages as an `accord.Agent`.
+    """Serve a compiled graph with a state of messages as an `accord.Agent`.
 
-    A graph without a checkpointer gets one for each turn, and the values of its state are kept with the session. A
-    graph with a checkpointer keeps its own state, under the session's id. `config` is passed to each run.
-    `on_interrupt` answers interrupts; without it, requests of LangChain's `HumanInTheLoopMiddleware` are asked as
-    permission, and so is any other value, whose answer is True or False. The other options are those of `ServeOptions`.
+    A graph without a checkpointer gets one for each turn, and the values of its state are stored with the session. A
+    graph with a checkpointer stores its own state, under the session's id. `config` is passed to each run.
+    `on_interrupt` answers interrupts; without it, requests of LangChain's `HumanInTheLoopMiddleware` become requests
+    for permission, and so does any other value, whose answer is True or False. The other options are those of
+    `ServeOptions`.
     """
     check_served("serve(graph)", "a compiled graph of langgraph", graph, CompiledStateGraph)
 
@@ -94,7 +97,9 @@ class _GraphRun:
         self._turn = turn
         self._narration = narration
         self._seen: set[str] = set()
-        """The ids of messages that need not be told: of earlier turns, and those that a graph inside told already."""
+        """The ids of messages that need not be shown: of earlier turns, and those that an inner graph has shown
+        already.
+        """
 
     async def answer(self) -> None:
         given = await self._first_input()
@@ -126,7 +131,7 @@ class _GraphRun:
             kept.form, kept.data = InMemorySaver().serde.dumps_typed(dict(values))
 
     async def _stream(self, given: Any) -> Sequence[Interrupt]:
-        """Run the graph, and tell what it does; returns the interrupts that it waits for."""
+        """Run the graph, and show its work; returns the interrupts that it waits for."""
         interrupts: dict[str, Interrupt] = {}
         modes = ["messages", "updates", "checkpoints"]
         stream = cast("Any", self._graph).astream(given, self._config, stream_mode=modes, subgraphs=True)
@@ -156,7 +161,7 @@ class _GraphRun:
                 await self._narration.think(block.get("reasoning", ""))
 
     async def _tell_messages(self, messages: object) -> None:
-        """Tell the calls, results and usage of messages that a node has added."""
+        """Show the calls, results and usage of messages that a node has added."""
         for message in cast("list[object]", messages if isinstance(messages, list) else [messages]):
             if not isinstance(message, BaseMessage) or message.id in self._seen:
                 continue
@@ -176,14 +181,16 @@ class _GraphRun:
             await self._narration.tool_begins(call["id"] or call["name"], call["name"], call["args"])
 
     async def _answers(self, interrupts: Sequence[Interrupt]) -> dict[str, Any]:
-        """What the graph resumes with, for each interrupt."""
+        """Return the value to resume the graph with, for each interrupt."""
         if self._on_interrupt is not None:
             return {it.id: await self._on_interrupt(self._turn, it.value) for it in interrupts}
         return {it.id: await answer_to(it.value, self._narration) for it in interrupts}
 
 
 def _missing_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Results for the calls of the last answer that have none: no provider takes a conversation with an open call."""
+    """Return results for the calls of the last answer that have none: no provider accepts a conversation with an open
+    call.
+    """
     calls: dict[str, None] = {}
     for message in messages:
         if isinstance(message, AIMessage):
@@ -214,7 +221,7 @@ def _block(attachment: Attachment) -> dict[str, str]:
 
 
 async def answer_to(value: Any, narration: Narration) -> Any:
-    """What the graph resumes with, after the user was asked."""
+    """Return the value to resume the graph with, after asking the user."""
     requests = cast("dict[str, Any]", value).get("action_requests") if isinstance(value, dict) else None
     if isinstance(requests, list):
         actions = cast("list[dict[str, Any]]", requests)
@@ -226,7 +233,7 @@ async def answer_to(value: Any, narration: Narration) -> Any:
 
 
 async def _decided(request: dict[str, Any], place: int, narration: Narration) -> bool:
-    """Whether the user allows this action, which the client knows as a tool call."""
+    """Ask the user whether this action, which the client knows as a tool call, is allowed."""
     name = str(request.get("name", request.get("action", "tool")))
     arguments = json_of(request.get("args"))
     call_id = narration.open_call(name, arguments)
@@ -234,7 +241,7 @@ async def _decided(request: dict[str, Any], place: int, narration: Narration) ->
 
 
 def _title(value: object) -> str:
-    """What the user is asked: the text of the interrupt, or its question."""
+    """Return the question for the user: the text of the interrupt, or its question."""
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
         value = given.get("question") or given.get("description") or given.get("message") or str(given)

@@ -34,13 +34,13 @@ OnInput: TypeAlias = Callable[[Turn[Any], InputRequiredEvent], Awaitable[str]]
 
 
 class ChatMessages(Struct):
-    """The messages of the conversation with the model; kept with the session."""
+    """The messages of the conversation with the model; stored with the session."""
 
     messages: list[Json] = field(default_factory=list[Json])
 
 
 def serve(agent: AnyAgent, *, on_input: OnInput | None = None, **options: Unpack[ServeOptions]) -> Agent[ChatMessages]:
-    """An agent of LlamaIndex, or a workflow of several, as an `accord.Agent`.
+    """Serve an agent of LlamaIndex, or a workflow of several, as an `accord.Agent`.
 
     `on_input` answers each `InputRequiredEvent`; without it, the user is asked for permission, and the response is
     `yes` or `no`. The other options are those of `ServeOptions`.
@@ -88,7 +88,7 @@ class SessionMemory(BaseMemory):
         self.kept.append(message)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Have these messages, and no others."""
+        """Replace all messages by these."""
         self.kept = list(messages)
 
     def reset(self) -> None:
@@ -140,7 +140,7 @@ class _LlamaRun:
                 pass
 
     async def _count(self, raw: object) -> None:
-        """Tell the usage of an answer, which each provider names in its own way."""
+        """Report the usage of an answer, which each provider names differently."""
         if not isinstance(raw, dict):
             return
         usage = cast("dict[str, Any]", raw).get("usage")
@@ -152,7 +152,7 @@ class _LlamaRun:
                 await self.narration.used(read, written)
 
     async def _answered(self, event: InputRequiredEvent) -> HumanResponseEvent:
-        """The answer to a request for input: it has the members of the request, by which its tool finds it."""
+        """Return the answer to a request for input: it has the members of the request, by which its tool finds it."""
         members = dict(event.items())
         if self.on_input is not None:
             response = await self.on_input(self.turn, event)

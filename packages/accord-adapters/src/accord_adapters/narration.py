@@ -1,9 +1,9 @@
-"""`Narration`: what a framework does in a turn, told to the client.
+"""`Narration`: reports a framework's work in a turn to the client.
 
-A framework reports what happens as a stream of events of its own. An adapter translates each event into one call here,
-and knows nothing else of ACP. A tool call of a framework is two events with an id between them, and what happens in
-between may happen in another task; `turn.tool` is a block. So the open calls are kept here by the framework's ids, and
-those that the framework never ended are ended with the turn: as cancelled, or as failed.
+A framework reports its work as a stream of its own events. An adapter translates each event into one call here, and
+needs nothing else of ACP. A tool call of a framework is two events with an id, and the work in between may happen in
+another task; `turn.tool` is a block. So the open calls are stored here by the framework's ids, and those that the
+framework never ended are ended with the turn: as cancelled, or as failed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from accord import Tool, Turn, updates, v1
 from accord.schema.base import Json
 
 REFUSED = "The user does not allow this."
-"""What the model is told of a call that the user has refused."""
+"""The model's result for a call that the user has refused."""
 NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may have been done or not."
-"""What the model is told of a call of an earlier turn that has no result."""
+"""The model's result for a call of an earlier turn that has none."""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """How the author of an agent wants its work shown."""
+    """How the agent's author wants its work shown."""
 
     kinds: Mapping[str, v1.ToolKind] = field(default_factory=dict[str, v1.ToolKind])
-    """What kind of work each tool does, by the tool's name."""
+    """The kind of each tool's work, by the tool's name."""
     context: int | None = None
-    """How many tokens the model's context holds."""
+    """The size of the model's context in tokens."""
 
 
 class OpenCall(Struct):
@@ -58,7 +58,7 @@ class Narration:
         """Tokens of the latest request and its answer."""
 
     async def say(self, text: str) -> None:
-        """The model says more."""
+        """Show more of the model's text."""
         if text:
             await self.turn.say(text)
 
@@ -107,14 +107,16 @@ class Narration:
         return next(iter(self._open)) if len(self._open) == 1 else None
 
     def open_call(self, name: str, arguments: Json) -> str | None:
-        """The id of an open tool call with this name and these arguments, about which the user was not asked yet."""
+        """Return the id of an open tool call with this name and these arguments, about which the user was not asked
+        yet.
+        """
         for call_id, call in self._open.items():
             if (call.name, call.arguments, call.is_asked) == (name, arguments, False):
                 return call_id
         return None
 
     async def keep(self) -> None:
-        """Write the state of the session now: a crash loses no more than what the framework does next."""
+        """Store the state of the session now: a crash loses at most the framework's next step."""
         await self.turn.session.save()
 
     async def used(self, read: int, written: int, *, thought: int | None = None) -> None:
@@ -145,7 +147,7 @@ class Narration:
 
 
 def json_of(value: object) -> Json:
-    """Arguments as plain JSON values: those of a JSON text, or the text itself if it is not JSON."""
+    """Return arguments as plain JSON values: those of a JSON text, or the text itself if it is not JSON."""
     if not isinstance(value, str):
         return plain(value)
     try:
@@ -156,7 +158,7 @@ def json_of(value: object) -> Json:
 
 
 def plain(value: object) -> Json:
-    """Any value as plain JSON values; what has no such form becomes its text."""
+    """Return any value as plain JSON values; a value without such a form becomes its text."""
     try:
         simple: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
         json.dumps(simple)

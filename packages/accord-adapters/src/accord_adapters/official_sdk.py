@@ -6,14 +6,14 @@
     python -m accord_adapters.official_sdk PROGRAM [ARGUMENT ...]      # around a program that stays as it is
 
 The package stays the official one, in whichever release is installed: its models, its routers, its helpers and its
-names. Its connections all meet in one class, `acp.connection.Connection`, which has the same face in every release from
-0.8 on: a handler that is called with `(method, params, is_notification)`, `send_request`, `send_notification`,
-`add_observer`, `main_loop` and `close`. `install` puts `EngineConnection`'s methods into that class. So whatever refers
-to it, also a subclass or a name that was imported before, runs on our engine.
+names. Its connections all meet in one class, `acp.connection.Connection`, which has the same interface in every release
+from 0.8 on: a handler that is called with `(method, params, is_notification)`, `send_request`, `send_notification`,
+`add_observer`, `main_loop` and `close`. `install` puts `EngineConnection`'s methods into that class. So every reference
+to it, even a subclass or a name that was imported before, runs on our engine.
 
-What the engine adds: order within a session, answers after the updates before them, exactly one answer to each request,
-`$/cancel_request` both ways, flow control, limits, and closing within deadlines. `run_agent` gets our transport over
-standard input and output, which keeps stray prints out of the protocol.
+The engine adds: order within a session, answers after the updates before them, exactly one answer to each request,
+`$/cancel_request` in both directions, flow control, limits, and closing within deadlines. `run_agent` gets our
+transport over standard input and output, which keeps stray prints out of the protocol.
 
 PROGRAM is a file, or `-m MODULE`.
 """
@@ -68,7 +68,7 @@ Observer = Callable[[StreamEvent], Awaitable[None] | None]
 
 
 class StandardOutput(asyncio.StreamWriter):
-    """Takes our transport over standard input and output to `Connection`, where the SDK asks for a stream's writer."""
+    """Passes our transport over standard input and output to `Connection`, where the SDK expects a stream's writer."""
 
     def __init__(self, transport: StdioTransport) -> None:
         # There is no stream of asyncio behind it: the transport opens when the connection begins to listen.
@@ -139,7 +139,9 @@ class EngineConnection:
         return self._listening
 
     async def main_loop(self) -> None:
-        """Listen until the other side ends the connection; raises what broke it. A cancellation ends it, as there."""
+        """Listen until the other side ends the connection; raises the error that broke it. A cancellation ends it, as
+        there.
+        """
         try:
             await asyncio.shield(self._listen())
         except asyncio.CancelledError:
@@ -151,7 +153,7 @@ class EngineConnection:
             raise error
 
     async def close(self) -> None:
-        """End the connection; what still runs for it is cancelled."""
+        """End the connection; its running tasks are cancelled."""
         await self._engine.close()
         if (task := self._listening) is not None and not task.done() and task is not asyncio.current_task():
             task.cancel()
@@ -167,7 +169,7 @@ class EngineConnection:
     # Observers
 
     def add_observer(self, observer: Observer) -> None:
-        """Call this function with every message from now on; what it awaits runs in a task of its own."""
+        """Call this function with every message from now on; its awaitable runs in a task of its own."""
 
         def observe(event: TraceEvent) -> None:
             if event.frame is None:
@@ -271,27 +273,27 @@ class EngineConnection:
 
 
 def install() -> None:
-    """Let the connections of `acp` run on our engine from now on. Twice is harmless."""
+    """Make the connections of `acp` use our engine from now on. Twice is harmless."""
     official = acp.connection.Connection
     if "_request_route" in vars(official):
         return
-    # All of their methods go, so that nothing of them can be called halfway.
+    # All of their methods are removed, so that none can be called halfway.
     for name in [name for name, value in vars(official).items() if inspect.isfunction(value)]:
         delattr(official, name)
     for name, value in vars(EngineConnection).items():
         if inspect.isfunction(value):
             setattr(official, name, value)
-    # `run_agent` and its siblings look it up here when they are called. `acp.stdio_streams` stays as it is.
+    # `run_agent` and similar functions look it up here when they are called. `acp.stdio_streams` stays unchanged.
     acp.stdio.stdio_streams = _standard_streams  # pyright: ignore[reportAttributeAccessIssue]
 
 
 async def _standard_streams(limit: int | None = None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Our own standard input and output, for a `Connection`; a limit below ours has no effect."""
+    """Return our own standard input and output, for a `Connection`; a limit below ours has no effect."""
     return asyncio.StreamReader(), StandardOutput(StdioTransport.standard(limit=max(limit or 0, LIMIT)))
 
 
 def _json(value: Any) -> bytes:
-    """A value as JSON: a model with the fields that were given, or whatever `json.dumps` takes."""
+    """Return a value as JSON: a model with its set fields, or whatever `json.dumps` accepts."""
     try:
         if isinstance(value, BaseModel):
             return value.model_dump_json(by_alias=True, exclude_none=True, exclude_unset=True).encode()
@@ -303,7 +305,7 @@ def _json(value: Any) -> bytes:
 
 
 def _details(error: Exception) -> Any:
-    """What the other side learns of a failure: the SDK sends the error's text, and programs show it."""
+    """Return the other side's details of a failure: the SDK sends the error's text, and programs show it."""
     text = str(error)
     try:
         return json.loads(text)

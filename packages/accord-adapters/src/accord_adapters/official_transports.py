@@ -1,4 +1,6 @@
-"""Transports over what a program of the official SDK opens itself: asyncio's streams, or an object of messages."""
+"""Transports over the objects that a program of the official SDK opens itself: asyncio's streams, or an object of
+messages.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ class Messages(Protocol):
     """Moves messages as dictionaries: the SDK's interface of a transport, from release 0.12 on."""
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; raises what prevents it."""
+        """Send a message; raises an error if that fails."""
         ...
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end."""
+        """Return the next message; None at the end."""
         ...
 
     async def close(self) -> None:
@@ -32,7 +34,7 @@ class Messages(Protocol):
 
 
 class _TaskTransport(Transport):
-    """What both transports share: reading in a task, which waits while reading is paused."""
+    """The common part of both transports: reading in a task, which waits while reading is paused."""
 
     def __init__(self) -> None:
         self._receiver: Receiver | None = None
@@ -42,7 +44,7 @@ class _TaskTransport(Transport):
         self._may_read.set()
         self._end: End | None = None
         self.error: Exception | None = None
-        """What broke the reading; None if it ended by itself, or goes on."""
+        """The error that broke the reading; None if it ended normally, or continues."""
 
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -56,7 +58,7 @@ class _TaskTransport(Transport):
 
     async def close(self, grace: float = 2.0) -> End:
         self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
-        await asyncio.shield(self._closing)  # it goes on if the caller is cancelled
+        await asyncio.shield(self._closing)  # it continues if the caller is cancelled
         return self._end or End("closed")
 
     async def _close(self, grace: float) -> None:
@@ -79,7 +81,7 @@ class _TaskTransport(Transport):
         self._finish(end)
 
     async def _read(self, receiver: Receiver) -> None:
-        """Deliver all that arrives, up to the end."""
+        """Deliver all messages, up to the end."""
         raise NotImplementedError
 
     def _finish(self, end: End) -> None:
@@ -90,7 +92,7 @@ class _TaskTransport(Transport):
 
 
 class StreamTransport(_TaskTransport):
-    """Frames over a `StreamReader` and a `StreamWriter`. The reader's own limit does not count: lines may be longer."""
+    """Frames over a `StreamReader` and a `StreamWriter`. The reader's own limit does not apply: lines may be longer."""
 
     name = "streams"
 
@@ -135,7 +137,7 @@ class StreamTransport(_TaskTransport):
             receiver.received(frames)
 
     def _watch_output(self) -> None:
-        """Tell the receiver when much output waits, and when there is room again."""
+        """Notify the receiver when much output waits, and when there is room again."""
         if self._receiver is not None and self._draining is None and self.unsent > HIGH_WATER:
             self._receiver.paused()
             self._draining = asyncio.create_task(self._drain(self._receiver), name=f"drain {self.name}")
@@ -153,7 +155,7 @@ class StreamTransport(_TaskTransport):
 class MessageTransport(_TaskTransport):
     """Frames over a `Messages` object: one task reads from it, and one writes to it, message by message.
 
-    `undelivered` is called with a message that could not be sent, and with what prevented it.
+    `undelivered` is called with a message that could not be sent, and with the error.
     """
 
     name = "messages"
@@ -220,7 +222,7 @@ class MessageTransport(_TaskTransport):
 
 
 class ReadTimeout(WrappedTransport):
-    """Ends the connection when no message arrives for so many seconds while it is read."""
+    """Ends the connection when no message arrives for this many seconds while it is read."""
 
     def __init__(self, inner: Transport, seconds: float) -> None:
         super().__init__(inner)

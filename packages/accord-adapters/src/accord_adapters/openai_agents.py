@@ -27,11 +27,11 @@ SHOWN_ERRORS = (
     agents.ModelRefusalError,
     agents.OutputGuardrailTripwireTriggered,
 )
-"""Errors about what the model or the user has said; the other ones of the SDK may hold texts of tools."""
+"""Errors about the model's or the user's input; the SDK's other errors may contain texts of tools."""
 
 
 class InputItems(Struct):
-    """The items of the conversation with the model; kept with the session."""
+    """The items of the conversation with the model; stored with the session."""
 
     items: list[Json] = field(default_factory=list[Json])
 
@@ -44,7 +44,7 @@ def serve(
     max_turns: int = 100,
     **options: Unpack[ServeOptions],
 ) -> Agent[InputItems]:
-    """An agent of the OpenAI Agents SDK as an `accord.Agent`.
+    """Serve an agent of the OpenAI Agents SDK as an `accord.Agent`.
 
     `deps` makes the context of a run from its turn; `deps=lambda turn: turn` gives the tools the turn itself.
     `run_config` is passed to each run. `max_turns` is how often the model is asked for one prompt. A tool whose
@@ -79,9 +79,9 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> agents.FunctionTool:
 
 
 def tool_error(_: agents.RunContextWrapper[Any], error: Exception) -> str:
-    """What the model reads of an error of a tool; `function_tool(failure_error_function=tool_error)` uses it.
+    """Return an error of a tool as text for the model; `function_tool(failure_error_function=tool_error)` uses it.
 
-    The SDK does not say which results are errors: the client sees those of this function as failed.
+    The SDK does not report which results are errors: the client sees those of this function as failed.
     """
     return f"{FAILED}{error or type(error).__name__}"
 
@@ -126,16 +126,16 @@ class _OpenAiRun:
             given = await self._decided(run)
 
     async def _keep(self, before: list[Json], said: Sequence[RunItem]) -> None:
-        """Write the conversation so far; the run itself has it only when it is over."""
+        """Store the conversation so far; the run itself has it only at its end."""
         known: list[Json] = []
         for item in said:
             if not isinstance(item, ToolApprovalItem) and (plainly := plain(item.to_input_item())) not in known:
-                known.append(plainly)  # a run that goes on after a question tells some items again
+                known.append(plainly)  # a run that continues after a question repeats some items
         self._state.items = [*before, *known]
         await self._narration.keep()
 
     async def _decided(self, run: agents.RunResultStreaming) -> agents.RunState[Any]:
-        """The run to go on with, after the user was asked about each call that needs approval."""
+        """Return the run to continue with, after asking the user about each call that needs approval."""
         state = run.to_state()
         for item in run.interruptions:
             call = cast("dict[str, Any]", plain(item.raw_item))
@@ -164,7 +164,7 @@ class _OpenAiRun:
                 pass
 
     async def _tell_call(self, call: dict[str, Any]) -> None:
-        """Tell a call of a function, or of a tool that the provider runs, which is over when it is told."""
+        """Show a call of a function, or of a tool that the provider runs, which is over when it is reported."""
         call_id = str(call.get("call_id") or call.get("id"))
         if "arguments" in call:
             await self._narration.tool_begins(call_id, str(call.get("name")), call["arguments"])
@@ -182,12 +182,14 @@ class _OpenAiRun:
 
 
 def _hidden_error() -> str:
-    """What the SDK tells the model of an error of a tool that has no other function for that."""
+    """Return the model's text for an error of a tool without its own function for that."""
     return agents.default_tool_error_function(agents.RunContextWrapper(None), Exception())
 
 
 def _with_results(items: Sequence[Json]) -> list[Json]:
-    """These items, with a result for each call that has none: no provider takes a conversation with an open call."""
+    """Return these items, with a result for each call that has none: no provider accepts a conversation with an open
+    call.
+    """
     known = [cast("dict[str, Any]", it) for it in items]
     answered = {it.get("call_id") for it in known if it.get("type") == "function_call_output"}
     missing: list[Json] = [

@@ -1,7 +1,7 @@
 """Pydantic AI (extra `pydantic-ai`): its agents as ACP agents, and ACP agents as its tools and its models.
 
 As a model, an agent keeps the conversation in its session, while Pydantic AI sends all messages with each request. So
-`AcpModel` remembers which conversation each session has: a request that continues one sends only what is new there, and
+`AcpModel` remembers the conversation of each session: a request that continues one sends only the new part there, and
 any other, such as one that was edited or comes from a file, begins a session with all of it in one prompt.
 """
 
@@ -41,7 +41,7 @@ SHOWN_ERRORS = (ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded)
 
 
 class PydanticMessages(Struct):
-    """The messages of the conversation with the model, as Pydantic AI writes them; kept with the session."""
+    """The messages of the conversation with the model, as Pydantic AI writes them; stored with the session."""
 
     messages: str = "[]"
 
@@ -52,7 +52,7 @@ def serve(
     deps: Callable[[Turn[Any]], Any] | None = None,
     **options: Unpack[ServeOptions],
 ) -> Agent[PydanticMessages]:
-    """An agent of Pydantic AI as an `accord.Agent`.
+    """Serve an agent of Pydantic AI as an `accord.Agent`.
 
     `deps` makes the dependencies of a run from its turn; `deps=lambda turn: turn` gives the tools the turn itself.
     The other options are those of `ServeOptions`.
@@ -82,14 +82,14 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> pydantic_ai.Tool[Any]
 
 
 MOST_SESSIONS = 64
-"""Conversations of a model that can be continued without telling them again, the newest."""
+"""Conversations of a model that can be continued without repeating them, the newest."""
 
 
 def model(agent: Callee, *, name: str = "acp-agent", cwd: str | Path | None = None) -> AcpModel:
-    """An ACP agent as a model for Pydantic AI: `Agent(model(accord.connect("gemini")), output_type=...)`.
+    """Return an ACP agent as a model for Pydantic AI: `Agent(model(accord.connect("gemini")), output_type=...)`.
 
     `name` is the model's name, and `cwd` the folder of the sessions. The ACP agent uses its own tools; it cannot call
-    those of Pydantic AI. What it may do says the `Client` that it is connected with.
+    those of Pydantic AI. Its permissions are those of the `Client` that it is connected with.
     """
     return AcpModel(agent, name=name, cwd=cwd)
 
@@ -101,16 +101,16 @@ class AcpModel(Model[None]):
         super().__init__(profile=ModelProfile(supports_tools=False, default_structured_output_mode="prompted"))
         self._agent = RemoteTool(agent, name=name, cwd=cwd)
         self._sessions: dict[str, RemoteSession] = {}
-        """Sessions that wait for their next prompt, by what was said in them."""
+        """Sessions that wait for their next prompt, by their conversations."""
 
     @property
     def model_name(self) -> str:
-        """The name that was given."""
+        """The given name."""
         return self._agent.name
 
     @property
     def system(self) -> str:
-        """What stands for the provider."""
+        """The name in place of a provider."""
         return "acp"
 
     async def request(
@@ -194,7 +194,7 @@ class AcpAnswer(StreamedResponse):
 
     @property
     def provider_name(self) -> str:
-        """What stands for the provider."""
+        """The name in place of a provider."""
         return "acp"
 
     @property
@@ -216,7 +216,7 @@ _FINISHES: dict[str, of.FinishReason] = {
 
 
 def _blocks(message: of.ModelMessage, *, names_speaker: bool) -> list[str | v1.ContentBlock]:
-    """What a message says, as blocks of a prompt; a whole conversation in one prompt names who has said what."""
+    """Return a message as blocks of a prompt; a whole conversation in one prompt names the speakers."""
     if isinstance(message, of.ModelResponse):
         said = "".join(part.content for part in message.parts if isinstance(part, of.TextPart))
         return [f"\nYou have answered:\n{said}\n"] if names_speaker else [said]
@@ -226,7 +226,7 @@ def _blocks(message: of.ModelMessage, *, names_speaker: bool) -> list[str | v1.C
 def _part_blocks(part: of.ModelRequestPart) -> list[str | v1.ContentBlock]:
     if isinstance(part, of.UserPromptPart):
         return [part.content] if isinstance(part.content, str) else [_block(it) for it in part.content]
-    respond: Any = getattr(part, "model_response", None)  # what was wrong with the answer before
+    respond: Any = getattr(part, "model_response", None)  # the problem of the previous answer
     if respond is not None:
         return [str(respond())]
     content: Any = getattr(part, "content", "")
@@ -234,7 +234,7 @@ def _part_blocks(part: of.ModelRequestPart) -> list[str | v1.ContentBlock]:
 
 
 def _block(content: Any) -> str | v1.ContentBlock:
-    """Content of the user as a block of a prompt."""
+    """Return the user's content as a block of a prompt."""
     if isinstance(content, str):
         return content
     if isinstance(content, of.BinaryContent):
@@ -251,7 +251,7 @@ def _block(content: Any) -> str | v1.ContentBlock:
 
 
 def _key(messages: Sequence[of.ModelMessage]) -> str:
-    """What tells a conversation from others: all that was said in it."""
+    """Return the key of a conversation: all of its text."""
     said = [[repr(block) for block in _blocks(message, names_speaker=True)] for message in messages]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
@@ -264,7 +264,7 @@ class _PydanticRun:
     turn: Turn[PydanticMessages]
     narration: Narration
     counted: int = 0
-    """How many answers were told with their usage."""
+    """How many answers were reported with their usage."""
 
     async def answer(self, deps: Any) -> None:
         # A turn that was cancelled, or ended by a crash, may have left calls without results.
@@ -326,7 +326,7 @@ class _PydanticRun:
         return requests.build_results(approvals=answers)
 
     async def _count(self, messages: Sequence[of.ModelMessage], before: int) -> None:
-        """Tell the usage of each answer of the model once it is complete."""
+        """Report the usage of each answer of the model once it is complete."""
         answers = [it for it in messages[before:] if isinstance(it, of.ModelResponse)]
         for answer in answers[self.counted :]:
             usage = answer.usage

@@ -11,18 +11,18 @@ from accord.client.connect import ConnectionBlock
 from accord.mistakes import check_text, wrong_type
 
 Callee: TypeAlias = ConnectionBlock | RemoteAgent
-"""An agent to call: `accord.connect(...)`, or what its block gives."""
+"""An agent to call: `accord.connect(...)`, or the agent in its block."""
 
 DESCRIPTION = "Ask another agent to do a task. It sees nothing of this conversation: say all that it needs."
 
 
 class ToolOptions(TypedDict, total=False):
-    """What every `tool` takes beside the agent."""
+    """The options of every `tool` beside the agent."""
 
     name: str
     """The tool's name for the model; `ask_agent` if left out."""
     description: str
-    """What the model is told about the tool."""
+    """The description of the tool for the model."""
     cwd: str | Path
     """The folder of the sessions; the program's own if left out."""
     one_session: bool
@@ -30,11 +30,11 @@ class ToolOptions(TypedDict, total=False):
 
 
 class RemoteTool:
-    """Gives a task to an agent, and returns what the agent says.
+    """Gives a task to an agent, and returns the agent's text.
 
-    With a `RemoteAgent` the caller owns the connection. With `accord.connect(...)` the first call opens it, in a task
-    of its own, because the framework may run each call in another task; the end of the event loop closes it. Each call
-    is a session of its own, unless `one_session` asks for one that remembers the calls before.
+    With a `RemoteAgent` the caller owns the connection. With `accord.connect(...)` the first call opens it, in a
+    separate task, because the framework may run each call in another task; the end of the event loop closes it. Each
+    call is a session of its own, unless `one_session` requests one that remembers earlier calls.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RemoteTool:
         self._session: RemoteSession | None = None
 
     async def __call__(self, task: str) -> str:
-        """Do this task; raises AccordError when the agent fails."""
+        """Run this task; raises AccordError when the agent fails."""
         if not self._one_session:
             return (await (await self.new_session()).prompt(task)).text
         async with self._lock:

@@ -7,7 +7,7 @@
         print(finding.severity, finding.side, finding.id, finding.message)
 
 `judge` needs no control over the conversation: it takes the events of a trace, or those of a live connection, and
-judges both sides at once. `Judge` is the same, event by event.
+judges both sides at once. `Judge` does the same, event by event.
 
 `check_agent` starts an agent, and drives it through scenarios; its `Report` has the outcome of each check. `accord
 check` does the same from the command line, and `accord_check.pytest_plugin` in test runs.

@@ -1,9 +1,8 @@
-"""Every check: one thing that is judged, with its clause, its severity, and how to mend what it finds.
+"""Every check: its clause, its severity, and the remedy for its findings.
 
-A check has the id of the requirement that it shows. What no requirement names has an id that begins with `lint.`.
-The severity follows the keyword: MUST fails, SHOULD warns, MAY is noted. Where a check is lowered, `because` says why.
-The checks stand in `checks.toml`: those of `passive` judge any conversation, those of `agent` and `client` take a
-scenario.
+A check has the id of its requirement. A check without a requirement has an id that begins with `lint.`. The severity
+follows the keyword: MUST fails, SHOULD warns, MAY is noted. Where a check is lowered, `because` has the reason. The
+checks are in `checks.toml`: those of `passive` judge any conversation, those of `agent` and `client` need a scenario.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Side = Literal["agent", "client"]
 """The side that did it."""
 
 Severity = Literal["fail", "warn", "note"]
-"""`fail` breaks a MUST, `warn` a SHOULD or a MUST that many implementations ignore, `note` is only said."""
+"""`fail` breaks a MUST, `warn` a SHOULD or a MUST that many implementations ignore, `note` is only reported."""
 
 SITE = "https://agentclientprotocol.com"
 
@@ -32,7 +31,7 @@ class Finding:
     """A fault that was observed."""
 
     id: str
-    """The check that found it: a requirement's id, or `lint....` for what no requirement names."""
+    """The check that found it: a requirement's id, or `lint....` for a check without a requirement."""
     severity: Severity
     level: str
     """The keyword of the clause: MUST, SHOULD or MAY."""
@@ -41,15 +40,17 @@ class Finding:
     message: str
     """The observed behaviour, with values."""
     clause: str
-    """What is demanded of the side: `answers every request once, whatever its handler does`."""
+    """The side's obligation: `answers every request once, whatever its handler does`."""
     expected: str
     """The expected behaviour."""
     fix: str
-    """What to do about it; empty if nothing more is known than what is expected."""
+    """The remedy; empty if there is none beyond the expectation."""
     page: str
     """The page of the protocol and its heading."""
     events: tuple[int, ...]
-    """The events that show it, from 1; in a trace file, event N stands on line N + 1. The first few, if many do."""
+    """The events that show it, from 1; in a trace file, event N is on line N + 1. Only the first few if there
+    are many.
+    """
     count: int = 1
     """How often the same fault was seen."""
     session: str | None = None
@@ -112,31 +113,31 @@ class Check:
 
     id: str
     of: str
-    """The side that owes it: `agent`, `client`, `both` or `transport`."""
+    """The side that must comply: `agent`, `client`, `both` or `transport`."""
     level: str
     """MUST, SHOULD or MAY."""
     severity: Severity
     page: str
     """The page of the protocol and its heading."""
     clause: str
-    """What the side owes; reads on from its name."""
+    """The side's obligation; reads on from its name."""
     seen: str
-    """What a pass is counted in: `answers`, `tool calls`."""
+    """The unit in which a pass is counted: `answers`, `tool calls`."""
     expected: str
     fix: str = ""
     because: str = ""
-    """Why the severity is lower than the keyword says; empty if it is not."""
+    """Why the severity is lower than the keyword's; empty if it is not."""
     tck: tuple[str, ...] = ()
     """The ids of the official test kit that judge the same."""
     stable: bool = True
     since: str = ""
-    """The schema version that it came with, one of the values of `SCHEMAS`; empty for what older ones have as well."""
+    """The schema version that introduced it, one of the values of `SCHEMAS`; empty if older ones have it as well."""
     active: bool = False
     """Whether it takes a scenario; the others judge any trace."""
 
     @property
     def judged_by(self) -> str:
-        """What it judges, in words."""
+        """Return its subject, in words."""
         return "a scenario that asks for it" if self.active else f"all {self.seen} of a conversation"
 
     @property
@@ -146,7 +147,7 @@ class Check:
 
 
 def _check(name: str, words: dict[str, Any], *, active: bool) -> Check:
-    """The check of a table of the file: its own words, and those of its requirement."""
+    """Return the check in a table of the file: its own words, and those of its requirement."""
     if name.startswith("lint."):
         demand: dict[str, Any] = {"id": name, "of": "both", "level": "MUST"}
     else:
@@ -167,7 +168,7 @@ def _read(text: str) -> list[dict[str, Check]]:
 
 
 PASSIVE, ACTIVE_OF_AGENT, ACTIVE_OF_CLIENT = _read(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-"""The checks that judge any conversation, and those that take a scenario for agents or for clients; by their ids."""
+"""The checks that judge any conversation, and those that need a scenario for agents or for clients; by their ids."""
 
 CHECKS = {**PASSIVE, **ACTIVE_OF_AGENT, **ACTIVE_OF_CLIENT}
 """Every check by its id, in reading order."""
@@ -201,9 +202,9 @@ SCHEMAS = {
     "1.20": "1.20",
     "2.4": "1.15",
 }
-"""The schemas that a program can be judged by, each with the one whose checks it has.
+"""The schemas by which a program can be judged, each with the one whose checks it has.
 
-What 1.16 brought counts as 1.17, and what 1.18 and 1.19 brought as 1.20: none of the three was ever in the registry of
+Features of 1.16 count as 1.17, and those of 1.18 and 1.19 as 1.20: none of the three was ever in the registry of
 crates. 2.4 is the TypeScript SDK, whose types are those of 1.15.
 """
 
@@ -212,12 +213,12 @@ def read_toml(path: str | Path, wrong: type[ConfigurationError] = ConfigurationE
     """The values in a file of the user; raises `wrong` if it cannot be read."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # also for what is no TOML, or no UTF-8
+    except (OSError, ValueError) as error:  # also if it is no TOML, or no UTF-8
         raise wrong(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def newer_than(schema: str) -> dict[str, list[str]]:
-    """The ids of the checks that came with a later schema than this one of `SCHEMAS`, by the schema."""
+    """Return the ids of the checks that came with a later schema than this one of `SCHEMAS`, by the schema."""
     later: dict[str, list[str]] = {}
     for check in CHECKS.values():
         if check.since > SCHEMAS[schema]:
@@ -226,11 +227,11 @@ def newer_than(schema: str) -> dict[str, list[str]]:
 
 
 def revisions() -> list[str]:
-    """The names of the frozen sets of checks, the oldest first.
+    """Return the names of the frozen sets of checks, the oldest first.
 
-    A set says what counts against a program that was made for an earlier revision of the protocol: a check that is
-    added later is run and shown, and counts only for those who ask for the set that has it. A set is a file of ids, a
-    line each; a file that is released never changes.
+    A set defines which checks count for a program that was made for an earlier revision of the protocol: a check that
+    is added later is run and shown, and counts only for users of a set that has it. A set is a file of ids, a line
+    each; a file that is released never changes.
     """
     files = resources.files("accord_check").joinpath("frozen").iterdir()
     return sorted(file.name.removesuffix(".txt") for file in files if file.name.endswith(".txt"))

@@ -1,10 +1,10 @@
-"""`Conversation`: a trace as understood so far: requests with their answers, sessions and turns. PURE.
+"""`Conversation`: the present understanding of a trace: requests with their answers, sessions and turns. PURE.
 
     event ──▶ Frame ──▶ Exchange (a request, later with its answer) | Told (a notification) | nothing
                               └─▶ sessions, the running turn of each, capabilities, the version
 
-It keeps only what more than one check needs. It reads frames by itself, because the engine's parser forgives what must
-be judged here. Nothing in it judges.
+It stores only what more than one check needs. It reads frames itself, because the engine's parser forgives faults that
+must be judged here. Nothing in it judges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNREADABLE: Any = object()
 """The value of a frame that is not JSON."""
 
 MISSING: Any = object()
-"""What stands for a member that is not there, where null means something else."""
+"""Represents a missing member, where null has another meaning."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +29,7 @@ class Frame:
     """One frame on the wire."""
 
     number: int
-    """The place of its event in the trace, from 1."""
+    """The number of its event in the trace, from 1."""
     time: float
     by: Side
     data: bytes
@@ -38,7 +38,7 @@ class Frame:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of the message; empty if it is no object."""
+        """Return the members of the message; empty if it is no object."""
         return object_of(self.value)
 
 
@@ -82,7 +82,7 @@ class Exchange(Message):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The members of the result; empty if it is no object."""
+        """Return the members of the result; empty if it is no object."""
         return object_of(self.result)
 
 
@@ -139,7 +139,7 @@ class Conversation:
         self._declared: dict[Side, dict[str, Any]] = {"agent": {}, "client": {}}
 
     def declares(self, side: Side, path: str) -> bool:
-        """Whether a side declared this capability, by its place in the wire's words: `fs.readTextFile`."""
+        """Whether a side declared this capability, by its path on the wire: `fs.readTextFile`."""
         value: Any = self._declared[side]
         for step in path.split("."):
             value = cast("dict[str, Any]", value).get(step) if isinstance(value, dict) else None
@@ -170,7 +170,7 @@ class Conversation:
         return exchange
 
     def answered(self, frame: Frame) -> Exchange | None:
-        """The request that this answers, with its answer; None if no request with this id is open."""
+        """Return the request that this answers, with its answer; None if no request with this id is open."""
         members = frame.members
         asker: Side = "client" if frame.by == "agent" else "agent"
         exchange = self.open[asker].pop(key_of(members.get("id")), None)
@@ -184,7 +184,7 @@ class Conversation:
         if exchange.is_doubtful:
             return exchange
         exchange.result = members.get("result", MISSING)
-        # A null beside the other member is a serialiser's way to leave it out.
+        # A null beside the other member is a serialiser's way to omit it.
         exchange.error = MISSING if members.get("error") is None else members["error"]
         if exchange is self.initialize and exchange.succeeded:
             self._is_agreed(exchange)
@@ -207,7 +207,7 @@ class Conversation:
     def is_read_before_cancel(self, asked: Frame, session: SessionSeen, race: float) -> bool:
         """Whether the client had read a request of the agent when it sent `session/cancel`.
 
-        In what the agent recorded, the request may have crossed the cancel on its way. It has not if the client
+        If the agent recorded the trace, the request may have crossed the cancel on its way. It has not if the client
         answered a later request before it cancelled, or if `race` seconds lie between the two.
         """
         if session.cancelled is None or asked.number > session.cancelled.number:
@@ -216,7 +216,7 @@ class Conversation:
         return self.recorder == "client" or is_early or session.read_at_cancel > asked.number
 
     def update(self, message: Message) -> Update | None:
-        """The session update in a notification; None if there is none."""
+        """Return the session update in a notification; None if there is none."""
         fields, session_id = object_of(message.params.get("update")), message.session_id
         kind = fields.get("sessionUpdate")
         if message.method != "session/update" or message.by != "agent" or session_id is None:
@@ -299,14 +299,14 @@ def key_of(request_id: Any) -> tuple[type, Any]:
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects in a list; nothing for another value."""
+    """Return the objects in a list; nothing for another value."""
     for item in cast("list[Any]", value) if isinstance(value, list) else []:
         if isinstance(item, dict):
             yield cast("dict[str, Any]", item)
 
 
 def repeated(values: Sequence[Any]) -> list[str]:
-    """The values that are there more than once, as sorted texts."""
+    """Return the repeated values, as sorted texts."""
     return sorted({str(value) for value in values if values.count(value) > 1})
 
 

@@ -1,9 +1,9 @@
-"""A plugin for pytest: conformance of your own agent and of recorded conversations, as tests.
+"""A plugin for pytest: tests the conformance of your own agent and of recorded conversations.
 
-pytest loads it by itself, from the entry points of this distribution; it imports nothing of Accord, and does nothing,
-until one of its fixtures or options is used. With `--acp-agent "COMMAND"`, or `acp_agent` in the configuration, each
-check of an agent becomes a test; what was not exercised is skipped. The fixture `assert_conformant` judges a trace of
-your own tests, and `acp_client` is a client of the agent, whose conversation is judged when the test is over.
+pytest loads it from the entry points of this distribution; it imports nothing of Accord, and does nothing, until one of
+its fixtures or options is used. With `--acp-agent "COMMAND"`, or `acp_agent` in the configuration, each check of an
+agent becomes a test; checks that were not exercised are skipped. The fixture `assert_conformant` judges a trace of your
+own tests, and `acp_client` is a client of the agent, whose conversation is judged when the test is over.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class CheckItem(pytest.Item):
 
 @pytest.fixture
 def acp_agent(request: pytest.FixtureRequest) -> list[str]:
-    """The command of the agent that `--acp-agent` names, as a list of words; the test is skipped without it."""
+    """Return the command of the agent that `--acp-agent` names, as a list of words; the test is skipped without it."""
     command = _command(request.config)
     if not command:
         pytest.skip("give --acp-agent COMMAND, or acp_agent in the configuration")
@@ -104,7 +104,7 @@ def acp_client(acp_agent: list[str], tmp_path: Path) -> Iterator[RemoteAgent]:
 
 @pytest.fixture
 def assert_conformant() -> AssertConformant:
-    """Judges a trace, and fails with what is wrong: `assert_conformant("wire.jsonl", of="agent", strict=True)`."""
+    """Judges a trace, and fails with its faults: `assert_conformant("wire.jsonl", of="agent", strict=True)`."""
     return _assert_conformant
 
 

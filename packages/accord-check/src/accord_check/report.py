@@ -1,8 +1,8 @@
 """`Report`: the outcome of every check, and the verdict. PURE.
 
-A check passes only with evidence. Where it had nothing to judge it is `not exercised`, and says why. A report counts as
-conformant when no check failed; what kept the checks from judging at all (a login, another version, a peer that did not
-start) makes it `blocked`. A fault of the checks themselves is an `error`, and never the peer's.
+A check passes only with evidence. If it had nothing to judge it is `not exercised`, with the reason. A report counts as
+conformant when no check failed; an obstacle to all checks (a login, another version, a peer that did not start) makes
+it `blocked`. A fault of the checks themselves is an `error`, and never the peer's.
 
 An expectation is a line of a file that names the checks that may fail, each with its reason.
 
@@ -11,7 +11,7 @@ An expectation is a line of a file that names the checks that may fail, each wit
     "client types.no-own-fields" = { reason = "an old field", until = 2027-01-01 }
 
 A check that fails and is listed is shown as expected, and the run may pass. A check that is listed and passes makes the
-run fail: the entry is stale. One that was not exercised is left as it is.
+run fail: the entry is stale. A check that was not exercised stays unchanged.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Report:
     """A whole run."""
 
     subject: str
-    """What was judged: a command, a URL or a file."""
+    """The judged command, URL or file."""
     outcomes: list[Outcome]
     peer: str = ""
-    """The name and version of the judged side, as it says them."""
+    """The name and version that the judged side reports."""
     version: int | None = None
     """The version of the protocol that was spoken; the first of several."""
     versions: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class Report:
     problems: list[str] = field(default_factory=list[str])
     """Faults of the checks themselves."""
     remarks: list[str] = field(default_factory=list[str])
-    """What else is worth knowing about the run: what was not judged, for instance."""
+    """Further notes about the run: checks that were not run, for instance."""
     stale: list[str] = field(default_factory=list[str])
     """Expected failures that passed."""
     demanded: list[str] = field(default_factory=list[str])
@@ -83,29 +83,31 @@ class Report:
 
     @property
     def spoken(self) -> str:
-        """The versions that were spoken, in words; empty if there is none to tell."""
+        """Return the versions that were spoken, in words; empty if there are none."""
         versions = self.versions or ((self.version,) if self.version else ())
         return f"version{'s' if len(versions) > 1 else ''} {' and '.join(map(str, versions))}" if versions else ""
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, the worst first."""
+        """Return all findings, the worst first."""
         order = {"fail": 0, "warn": 1, "note": 2}
         found = [finding for outcome in self.outcomes for finding in outcome.findings]
         return sorted(found, key=lambda finding: order[finding.severity])
 
     def count(self, status: Status, side: Side | None = None) -> int:
-        """How many checks have this status."""
+        """Return how many checks have this status."""
         return sum(it.status == status and side in (None, it.side) for it in self.outcomes)
 
     def count_only(self, checks: Container[str], revision: str) -> None:
-        """Let only these checks of a frozen revision count; what others have found becomes a note."""
+        """Let only these checks of a frozen revision count; findings of others become notes."""
         for outcome in self.outcomes:
             if outcome.check.id not in checks and outcome.status in ("fail", "warn"):
                 outcome.status, outcome.detail = "note", f"added after the requirements of {revision}"
 
     def follow(self, schema: str) -> None:
-        """Take the checks that came with a later schema than this one of `SCHEMAS` as not exercised, and say so."""
+        """Mark the checks that came with a later schema than this one of `SCHEMAS` as not exercised, with the
+        reason.
+        """
         for since, checks in newer_than(schema).items():
             reason = f"it came with schema {since}, and the program is judged by {schema}"
             for outcome in self.outcomes:
@@ -133,7 +135,7 @@ class Report:
 
     @property
     def reason(self) -> str:
-        """Why the verdict is what it is, in one clause."""
+        """Return the reason for the verdict, in one clause."""
         if self.problems:
             return self.problems[0]
         if self.verdict == "blocked":
@@ -155,7 +157,7 @@ def outcomes_of(
     findings: Iterable[Finding],
     reasons: Mapping[str, str] | None = None,
 ) -> list[Outcome]:
-    """The outcome of each check for each of these sides; `reasons` say why a check was not exercised."""
+    """Return the outcome of each check for each of these sides; `reasons` has why a check was not exercised."""
     by_check: dict[tuple[str, Side], list[Finding]] = {}
     for finding in findings:
         by_check.setdefault((finding.id, finding.side), []).append(finding)
@@ -178,7 +180,7 @@ def _outcome(check: Check, side: Side, count: int, found: list[Finding], reason:
 
 
 def singular(words: str) -> str:
-    """One of what is counted: `tool calls` as `tool call`, `entries` as `entry`."""
+    """Return the singular of a counted thing: `tool calls` as `tool call`, `entries` as `entry`."""
     return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
 
 

@@ -29,12 +29,12 @@ _WORDS_AS_TEXT: dict[Severity, tuple[str, Style]] = {
 
 
 def plain(_style: Style, text: str) -> str:
-    """Leaves a text as it is."""
+    """Return a text unchanged."""
     return text
 
 
 def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: bool = False) -> Iterator[str]:
-    """The lines of a report. With `verbose`, passes and what was not exercised are listed as well."""
+    """Return the lines of a report. With `verbose`, passes and checks that were not exercised are listed as well."""
     for line in textwrap.wrap(heading(report), max(40, width)) or [""]:
         yield paint("bold", line)
     yield ""
@@ -59,7 +59,7 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
 
 
 def heading(report: Report) -> str:
-    """One line that names the judged agent, client or trace."""
+    """Return one line that names the judged agent, client or trace."""
     parts = [report.subject, report.peer, report.spoken]
     parts.append(f"profile {report.profile}" if report.profile else "")
     return printable(", ".join(part for part in parts if part))
@@ -177,7 +177,7 @@ def _outcome(outcome: Outcome, version: int | None) -> dict[str, Any]:
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
-    """A finding as plain values; `lines` are those of the trace file."""
+    """Return a finding as plain values; `lines` are those of the trace file."""
     values = asdict(finding)
     values["lines"] = [number + 1 for number in values.pop("events")]
     return {**values, "url": finding.url}
@@ -327,7 +327,7 @@ def _result(finding: Finding, places: dict[str, int], report: Report, location: 
 
 
 def _fingerprint(finding: Finding) -> str:
-    """The same for the same fault in another run, whose ids and numbers differ."""
+    """Return the same value for the same fault in another run, whose ids and numbers differ."""
     text = re.sub(r"[0-9a-f]{8,}|\d+", "#", finding.message)
     return hashlib.sha256(f"{finding.side} {finding.id} {text}".encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -368,7 +368,7 @@ def _finding_row(finding: Finding, expected: bool) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown and HTML show as it is."""
+    """Return text escaped for Markdown and HTML."""
     return re.sub(r"([\\`*_{}\[\]<>()#|!~&@])", r"\\\1", printable(text).replace("\n", " "))
 
 

@@ -5,7 +5,7 @@
     >>> print(cancelled.of, cancelled.level, cancelled.clause)
     agent MUST answers a cancelled prompt with stop reason cancelled
 
-They stand in `requirements.toml`, by page. The scheme:
+They are in `requirements.toml`, by page. The scheme:
 
 - `id`: dotted and lower-case, from the wide to the narrow. It is a name for good: tests, reports and other programs
   refer to it, so a demand may be reworded or retired, but its id is never renamed and never given to another.
@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 Side = Literal["agent", "client", "both", "transport"]
-"""Who must meet it. What only one end of a transport must meet is that end's: a server's is the agent's."""
+"""The side that must comply. A requirement of one end of a transport is that end's: a server's is the agent's."""
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 
 Layer = Literal["engine", "agent", "client", "host", "http"]
-"""Which part of a program keeps it: the JSON-RPC engine below every agent and client (messages, framing, order,
-cancellation, what comes before `initialize`), an agent, a client, what a client lends to agents, or the HTTP transport.
+"""The part of a program that implements it: the JSON-RPC engine below every agent and client (messages, framing, order,
+cancellation, the time before `initialize`), an agent, a client, the services of a client, or the HTTP transport.
 """
 
 
@@ -64,7 +64,7 @@ _SIDES: dict[str, tuple[Side, Layer]] = {
     "http-server": ("agent", "http"),
     "http-client": ("client", "http"),
 }
-"""The sides as the file names them: who must meet a requirement, and the layer that keeps it."""
+"""The sides as the file names them: the side that must comply, and the layer that implements it."""
 
 
 def _read(text: str) -> Iterator[Requirement]:

@@ -1,4 +1,4 @@
-"""`Judge`: reads a trace event by event, and says what each side did wrong.
+"""`Judge`: reads a trace event by event, and reports each side's faults.
 
     judge = Judge()
     for event in events:
@@ -6,8 +6,8 @@
     judge.end()
     judge.findings
 
-`judge(events)` is the same in one call. The judge finds out by itself which side is the agent, from the first message
-that only one side may send; what came before waits until then.
+`judge(events)` does the same in one call. The judge determines which side is the agent from the first message that only
+one side may send; earlier messages wait until then.
 
 `report_on_trace` judges a trace file, and makes a report of it. A file may hold several conversations: one for each hop
 of a chain of proxies, or one after the other.
@@ -62,21 +62,21 @@ OBSERVERS: tuple[type[Observer], ...] = (
 """The observers, in the order in which they are asked."""
 
 MOST_WAITING = 1_000
-"""Frames that wait for the first that tells the sides apart; then the recording side is taken for the client."""
+"""Frames that wait for the first that identifies the sides; then the recording side counts as the client."""
 
 
 class Judge:
     """Judges one conversation, both sides at once.
 
-    `client` is the direction in which the client's frames go, if it is known: `out` in what a client recorded. A
-    finding names events by their numbers, from 1.
+    `client` is the direction in which the client's frames go, if it is known: `out` in a client's recording. A finding
+    names events by their numbers, from 1.
     """
 
     def __init__(self, client: Direction | None = None) -> None:
         self.conversation = Conversation()
-        """What the judge has understood of the trace."""
+        """The judge's understanding of the trace."""
         self.tally = Tally()
-        """What the checks have seen and found."""
+        """The observations and findings of the checks."""
         self._client = client
         self._next = 1
         self._waiting: list[tuple[int, TraceEvent]] = []
@@ -84,11 +84,11 @@ class Judge:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings so far."""
+        """Return all findings so far."""
         return self.tally.findings
 
     def feed(self, event: TraceEvent, number: int | None = None) -> None:
-        """Judge the next event; `number` is what findings call it, by default one more than the event before."""
+        """Judge the next event; `number` is its name in findings, by default one more than the previous event's."""
         number = self._next if number is None else number
         self._next = number + 1
         if event.frame is None:
@@ -102,7 +102,7 @@ class Judge:
         self._judge(number, event)
 
     def end(self) -> None:
-        """The trace is over: judge what can be judged only now."""
+        """Note the end of the trace, and judge what can be judged only now."""
         self._go_on()
         self.tally.session = None
         for observer in self._asked():
@@ -157,7 +157,7 @@ class Judge:
 
 
 def judge(events: Iterable[TraceEvent], client: Direction | None = None) -> list[Finding]:
-    """Judge a whole trace, both sides at once; returns what is wrong with it.
+    """Judge a whole trace, both sides at once; returns the findings.
 
     `client` is the direction in which the client's frames go; by default the trace itself shows it.
     """
@@ -169,7 +169,7 @@ def judge(events: Iterable[TraceEvent], client: Direction | None = None) -> list
 
 
 def _client_in(event: TraceEvent) -> Direction | None:
-    """The direction of the client, if this event tells."""
+    """Return the direction of the client, if this event shows it."""
     frame = read(0, 0.0, "client", event.frame or b"")
     method = frame.members.get("method")
     if not isinstance(method, str):
@@ -187,9 +187,9 @@ class RecordedConversation:
     """One conversation of a trace, with the line of each event."""
 
     title: str = ""
-    """What tells it from the others of the file; empty if it is the only one."""
+    """Its name among the conversations of the file; empty if it is the only one."""
     client: Direction | None = None
-    """The direction of the client's frames, if the file says it."""
+    """The direction of the client's frames, if the file has it."""
     events: list[TraceEvent] = field(default_factory=list[TraceEvent])
     lines: list[int] = field(default_factory=list[int])
     """The line of each event in the file, from 1."""
@@ -199,7 +199,7 @@ BEGINS_LATE = "the trace begins after the handshake, and what was agreed in it i
 
 
 def begins_late(one: RecordedConversation) -> bool:
-    """Whether a conversation has frames, and no `initialize` in them: it was recorded from its middle."""
+    """Whether a conversation has frames, and no `initialize` in them: its recording began in the middle."""
     frames = [event.frame for event in one.events if event.frame is not None]
     return bool(frames) and not any(_is_initialize(frame) for frame in frames)
 
@@ -210,7 +210,7 @@ def _is_initialize(frame: bytes) -> bool:
 
 
 def conversations(path: str | Path) -> list[RecordedConversation]:
-    """The conversations in a trace file, in the order in which they begin.
+    """Return the conversations in a trace file, in the order in which they begin.
 
     A chain of proxies is recorded in one file: each pair of neighbours is a conversation. A file may also hold several
     recordings, one after the other, each with a first line of its own. A last line that is cut off is left out.
@@ -257,7 +257,7 @@ def _client_of(header: bytes) -> Direction | None:
     try:
         said = msgspec.json.decode(header, type=dict[str, object]).get("role")
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # reading the trace says what is wrong with the line
+        return None  # reading the trace reports the problem of the line
     return "out" if said == "client" else "in" if said == "agent" else None
 
 
@@ -294,7 +294,7 @@ def report_on_trace(path: str | Path, sides: Iterable[Side] = BOTH) -> Report:
 
 
 def peer_of(judging: Judge, side: Side) -> str:
-    """The name and version that a side gave in the handshake; empty if it gave none."""
+    """Return the name and version that a side sent in the handshake; empty if it sent none."""
     opening = judging.conversation.initialize
     if opening is None:
         return ""

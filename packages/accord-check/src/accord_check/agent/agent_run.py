@@ -1,4 +1,4 @@
-"""Runs the scenarios against an agent, and makes the report of them. Each scenario is one start of the agent."""
+"""Runs the scenarios against an agent, and makes their report. Each scenario is one start of the agent."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ async def check_agent(
 ) -> Report:
     """Run the scenarios of a profile against an agent; with `only`, those of these names.
 
-    `dial` gives a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace` is
-    the file for all conversations; it is written in any case.
+    `dial` returns a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace`
+    is the file for all conversations; it is written in any case.
     """
     began = time.monotonic()
     with ExitStack() as stack:
@@ -144,7 +144,7 @@ async def check_agent(
 
 
 def _planned(settings: Settings, only: Sequence[str]) -> Iterator[tuple[AgentScenario, int]]:
-    """The scenarios of a run, each with its version; 0 for one that belongs to none."""
+    """Return the scenarios of a run, each with its version; 0 for one that belongs to none."""
     scenarios = (*SCENARIOS, TERMINAL_LOGIN) if settings.terminal_login else SCENARIOS
     for version in (*settings.versions, 0):
         for scenario in scenarios:
@@ -163,7 +163,7 @@ def _scratch(stack: ExitStack) -> Path:
 
 
 async def _run(context: ScenarioContext, scenario: AgentScenario) -> None:
-    """Run one scenario. What the agent does wrong in it is a finding, and the next scenario follows."""
+    """Run one scenario. A fault of the agent in it is a finding, and the next scenario follows."""
     try:
         await scenario.run(context)
         context.judge("lint.stays-alive", None)
@@ -199,7 +199,9 @@ def _report(subject: str, context: ScenarioContext, settings: Settings) -> Repor
 
 
 def _demanded(outcomes: list[Outcome], context: ScenarioContext) -> list[str]:
-    """The active checks of a fixture that were not exercised: all but those of proposals, another version and HTTP."""
+    """Return the active checks of a fixture that were not exercised: all but those of proposals, another version and
+    HTTP.
+    """
     over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
     left_out = set[str]() if context.settings.url else over_http
     left_out |= FIRST_VERSION if 1 not in context.spoken else set()

@@ -1,4 +1,4 @@
-"""The scenarios of the profile full: what an agent offers besides the usual path, MCP servers, and load."""
+"""The scenarios of the profile full: an agent's optional features, MCP servers, and load."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from accord_check.agent.raw_connection import Link
 from accord_check.agent.scenario_context import ScenarioContext
 
 IN_FLIGHT = 1_000
-"""Requests that are sent before the first answer is waited for."""
+"""Requests that are sent before the first answer is awaited."""
 
 
 async def two_sessions(context: ScenarioContext) -> None:
-    """Two sessions at work at once: what happens in one leaves the other alone."""
+    """Two sessions that work at once: events in one do not affect the other."""
     async with context.logged_in() as link:
         first, second = await context.new_session(link), await context.new_session(link)
         if first == second:  # reported already; two turns of one session are no fault of their own
@@ -36,7 +36,7 @@ async def two_sessions(context: ScenarioContext) -> None:
 
 
 async def opened_again(context: ScenarioContext) -> None:
-    """A session that is resumed without its past goes on, and a fork of it leaves it alone."""
+    """A session that is resumed without its past continues, and a fork does not affect it."""
     async with context.logged_in() as link:
         session = await context.new_session(link)
         await context.prompt(link, session, context.settings.prompts.plain)
@@ -89,7 +89,7 @@ async def cancelled_question(context: ScenarioContext) -> None:
 
 
 async def cancelled_at_once(context: ScenarioContext) -> None:
-    """A turn that is cancelled before it has said anything."""
+    """A turn that is cancelled before its first output."""
     async with context.logged_in() as link:
         session = await context.new_session(link)
         turn = context.begin(link, session, context.settings.prompts.slow)
@@ -110,7 +110,7 @@ async def second_client(context: ScenarioContext) -> None:
 
 
 async def killed_in_a_turn(context: ScenarioContext) -> None:
-    """An agent that is killed in a turn, and started again: its session is opened again where it says that it can."""
+    """An agent that is killed in a turn, and started again: its session is opened again if it declares that."""
     name = "lint.load.after-kill"
     async with context.logged_in() as link:
         if not link.is_process:
@@ -189,7 +189,7 @@ async def _opened(context: ScenarioContext, link: Link, servers: list[dict[str, 
 
 
 async def http_server(context: ScenarioContext) -> None:
-    """A session with an MCP server over HTTP, for an agent that says it can use one."""
+    """A session with an MCP server over HTTP, for an agent that declares support for it."""
     async with context.logged_in() as link:
         if context.lacks(link, "http", *_HTTP):
             return

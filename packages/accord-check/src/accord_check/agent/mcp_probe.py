@@ -1,4 +1,4 @@
-"""An MCP server with one tool, in a few lines: a program that writes down how it was started, and one over HTTP.
+"""An MCP server with one tool, in a few lines: a program that records how it was started, and one over HTTP.
 
 As a program it is started by an agent, from its file: it imports nothing but the standard library.
 """
@@ -18,7 +18,7 @@ TOOL = {"name": "accord_check", "description": "Says that it was called", "input
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """The result of a request; None for a method that the server does not know."""
+    """Return the result of a request; None for an unknown method."""
     match method:
         case "initialize":
             version = params.get("protocolVersion", "2025-06-18")
@@ -35,7 +35,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def reply_to(message: dict[str, Any]) -> dict[str, Any] | None:
-    """The answer to a message; None for one that has none."""
+    """Return the answer to a message; None for one that has none."""
     if "id" not in message or "method" not in message:
         return None
     result = answer(message["method"], message.get("params") or {})
@@ -47,7 +47,7 @@ def main(note: str, *arguments: str) -> None:
     said = {"arguments": list(arguments), "mark": os.environ.get("ACCORD_CHECK_MARK")}
     written = Path(f"{note}.part")
     written.write_text(json.dumps(said), encoding="utf-8")
-    written.replace(note)  # the note is whole as soon as it is there
+    written.replace(note)  # the note appears complete
     for line in sys.stdin:
         reply = reply_to(json.loads(line))
         if reply is not None:
@@ -56,7 +56,7 @@ def main(note: str, *arguments: str) -> None:
 
 
 HEADER = "X-Accord-Check"
-"""The header that the session tells the agent to send."""
+"""The header that the session asks the agent to send."""
 
 _POLL = 0.05
 """Seconds that the end of the server may take."""

@@ -1,4 +1,4 @@
-"""Scenarios of what is only proposed: options of a session before there is one, and session cursors."""
+"""Scenarios of proposed features: options of a session before it exists, and session cursors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accord_check.passive.sessions import id_of, values_of
 
 
 async def session_options(context: ScenarioContext) -> None:
-    """The options of a session before there is one, and sessions that begin with other values."""
+    """The options of a session before it exists, and sessions that begin with other values."""
     names = ("agree", "open-nothing", "unknown-session", "initial-applied", "initial-ignored", "initial-twice")
     async with context.logged_in() as link:
         if context.lacks(link, "options", *(f"lint.options.{name}" for name in names)):
@@ -27,7 +27,7 @@ async def session_options(context: ScenarioContext) -> None:
 
 
 async def _options_before(context: ScenarioContext, link: Link) -> None:
-    """Options of a folder without sessions, and of a session that does not exist."""
+    """Check the options of a folder without sessions, and of a session that does not exist."""
     folder = context.folder / "options"
     folder.mkdir(exist_ok=True)
     asked = await link.ask("session/options", {"cwd": str(folder)})
@@ -41,7 +41,7 @@ async def _options_before(context: ScenarioContext, link: Link) -> None:
 
 
 def _other_options(before: dict[str, Any], opened: dict[str, Any]) -> str | None:
-    """The difference between the options of two answers; None if they are the same."""
+    """Return the difference between the options of two answers; None if they are the same."""
     one, other = ({id_of(it): it for it in objects(fields.get("configOptions"))} for fields in (before, opened))
     if one.keys() != other.keys():
         return f"session/options named the options {sorted(one, key=str)}, and the session has {sorted(other, key=str)}"
@@ -50,7 +50,7 @@ def _other_options(before: dict[str, Any], opened: dict[str, Any]) -> str | None
 
 
 async def _initial_options(context: ScenarioContext, link: Link, options: list[dict[str, Any]]) -> None:
-    """Sessions that begin with a value that is listed, with ones that are not, and with one twice."""
+    """Check sessions that begin with a value that is listed, with ones that are not, and with one twice."""
     choices = [(it, [value for value in values_of(it) or [] if value != it.get("currentValue")]) for it in options]
     chosen = next(((option, others[0]) for option, others in choices if others), None)
     if chosen is None:

@@ -47,7 +47,7 @@ FULL: dict[str, Any] = {
 
 
 _SPEAKERS = {f"{speaker}_message{end}": speaker for speaker in ("user", "agent") for end in ("", "_chunk")}
-"""Who speaks in each kind of update with a message."""
+"""The speaker in each kind of update with a message."""
 
 
 class Refused(Exception):
@@ -63,7 +63,7 @@ class ClientServices:
 
     def __init__(self, folder: Path) -> None:
         self.permit: Permit = "allow"
-        """What permission requests are answered with; `hold` keeps them open until `settle`."""
+        """The answer to permission requests; `hold` leaves them open until `settle`."""
         self.held: list[Exchange] = []
         """Permission requests that wait for an answer."""
         self._folder = folder.resolve()
@@ -75,14 +75,16 @@ class ClientServices:
         }
 
     def answer(self, exchange: Exchange) -> Any:
-        """The result of a request; None for one that waits. Raises Refused for one that is answered with an error."""
+        """Return the result of a request; None for one that waits. Raises Refused for one that is answered with an
+        error.
+        """
         answering = self._answers.get(exchange.method)
         if answering is None:
             raise Refused(METHOD_NOT_FOUND, f"Method not found: {exchange.method[:80]}")
         return answering(exchange)
 
     def settle(self) -> list[tuple[Exchange, Any]]:
-        """The requests that wait, each with the answer that it gets as things are now."""
+        """Return the waiting requests, each with its answer under the present settings."""
         held, self.held = self.held, []
         return [(exchange, self._chosen(exchange)) for exchange in held]
 
@@ -126,7 +128,7 @@ class ClientServices:
 
 
 class Recording:
-    """Keeps the conversations of a run in memory, as the lines of one trace file. Secrets in it are masked."""
+    """Stores the conversations of a run in memory, as the lines of one trace file. Secrets in it are masked."""
 
     def __init__(self) -> None:
         self._file = io.BytesIO()
@@ -147,7 +149,7 @@ class Recording:
         return self._lines - 1
 
     def append(self, other: Recording) -> int:
-        """Append the conversations of another recording; returns what their events' numbers have grown by."""
+        """Append the conversations of another recording; returns by how much their events' numbers have grown."""
         grown = self._lines
         self._file.write(other._file.getvalue())
         self._lines += other._lines
@@ -162,7 +164,7 @@ class Recording:
 
 @dataclass(slots=True, frozen=True)
 class State:
-    """A state of a session that the agent has told."""
+    """A state of a session from the agent."""
 
     frame: Frame
     state: str
@@ -171,14 +173,14 @@ class State:
 
 
 class Turn:
-    """A prompt that was sent; it has the members of an `Exchange` that say how it ended."""
+    """A prompt that was sent; it has the members of an `Exchange` about its end."""
 
     def __init__(self, exchange: Exchange, states: Sequence[State] | None) -> None:
         self.exchange = exchange
         self.method = exchange.method
         self.frame = exchange.frame
         self._states = states
-        """The states of the session, as they come; None in version 1."""
+        """The states of the session, as they arrive; None in version 1."""
 
     @property
     def end(self) -> State | None:
@@ -205,7 +207,7 @@ class Turn:
 
     @property
     def answered(self) -> Frame | None:
-        """The frame that ended the turn; None while it runs."""
+        """Return the frame that ended the turn; None while it runs."""
         if not self.is_over:
             return None
         return self.exchange.answered if self.end is None else self.end.frame
@@ -237,7 +239,7 @@ class Blocked(Exception):
 
 
 class Over(Exception):
-    """A scenario cannot go on, and has said why."""
+    """Ends a scenario that cannot continue, and has reported why."""
 
 
 class Unanswered(Exception):
@@ -250,7 +252,7 @@ class Unanswered(Exception):
 
 
 class Patience(Protocol):
-    """How long the other side is waited for, as the settings of a run say."""
+    """The waiting times for the other side, from the settings of a run."""
 
     @property
     def answer_within(self) -> float:
@@ -267,12 +269,14 @@ class Answerer(Protocol):
     """Answers the requests of the other side."""
 
     def answer(self, exchange: Exchange) -> Any:
-        """The result of a request; None for one that waits. Raises Refused for one that is answered with an error."""
+        """Return the result of a request; None for one that waits. Raises Refused for one that is answered with an
+        error.
+        """
         ...
 
 
 class RawConnection:
-    """One connection to the other side, from its start to its end. `side` is the one that we are."""
+    """One connection to the other side, from its start to its end. `side` is our own side."""
 
     def __init__(
         self, transport: Transport, answering: Answerer, recording: Recording, patience: Patience, side: Side = "client"
@@ -284,7 +288,7 @@ class RawConnection:
         self.last: Frame | None = None
         """The last frame that was sent or received."""
         self.replies: list[Frame] = []
-        """The answers of the other side, in their order; also those to what was no request."""
+        """The answers of the other side, in their order; including those to no request."""
         self._answerer = answering
         self._ours: Side = side
         self._theirs: Side = _OTHER[side]
@@ -305,11 +309,11 @@ class RawConnection:
         return getattr(self._transport, "pid", None) is not None
 
     def update_kinds(self, session: str) -> set[str]:
-        """The kinds of update that came for a session."""
+        """Return the kinds of update that came for a session."""
         return self._update_kinds.get(session, set())
 
     def states(self, session: str) -> list[State]:
-        """The states that the agent has told of a session, in version 2; the list grows as they come."""
+        """Return the states of a session from the agent, in version 2; the list grows as they arrive."""
         return self._states.setdefault(session, [])
 
     def messages(self, session: str) -> list[tuple[str, str | None]]:
@@ -321,7 +325,7 @@ class RawConnection:
         return [message for speaker, message in self.messages(session) if speaker == "user"]
 
     def cursors(self, session: str) -> dict[str, dict[str, Any]]:
-        """The anchors of the cursors of a session at which it can be forked now, by their ids."""
+        """Return the anchors of the cursors of a session at which it can be forked now, by their ids."""
         return self._cursors.setdefault(session, {})
 
     def forget(self, session: str) -> None:
@@ -333,7 +337,7 @@ class RawConnection:
         await self._transport.start(self)
 
     async def close(self, grace: float) -> End:
-        """Close the connection; a process gets `grace` seconds to end by itself."""
+        """Close the connection; a process gets `grace` seconds to end on its own."""
         self.end = await self._transport.close(grace)
         return self.end
 
@@ -346,7 +350,7 @@ class RawConnection:
         return frame
 
     def send(self, message: dict[str, Any]) -> Frame:
-        """Send this object as it is."""
+        """Send this object unchanged."""
         return self.send_raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
 
     def call(self, method: str, params: Any = None, *, id: Any = None) -> Exchange:  # noqa: A002
@@ -385,7 +389,7 @@ class RawConnection:
                 await self._changed.wait()
 
     async def quiet(self, seconds: float | None = None, most: float = 5.0) -> None:
-        """Wait until nothing has come for so long, by default as the settings say."""
+        """Wait until nothing has arrived for this long, by default as in the settings."""
         seconds = self._patience.quiet if seconds is None else seconds
         by = time.monotonic() + most
         while self.end is None and time.monotonic() < by:
@@ -399,7 +403,7 @@ class RawConnection:
     # What the transport calls
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
-        """Judge frames, and answer what they ask."""
+        """Judge frames, and answer their requests."""
         for frame in frames:
             if isinstance(frame, Oversized):
                 continue
@@ -415,7 +419,7 @@ class RawConnection:
         self._changed.set()
 
     def paused(self) -> None:
-        """Ignore that the transport is full: what the checks send is small."""
+        """Ignore that the transport is full: the checks send little."""
 
     def resumed(self) -> None:
         """Ignore that the transport has room again."""

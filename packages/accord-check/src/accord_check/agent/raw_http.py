@@ -1,8 +1,8 @@
-"""Raw HTTP: what an agent with a URL answers to requests that are wrong, and to the end of a connection.
+"""Raw HTTP: the answers of an agent with a URL to invalid requests, and to the end of a connection.
 
-The page is a proposal, so a broken MUST is a warning. The requests are made by the standard library, each over a
-connection of its own: an HTTP client would not send what is wrong. They go through HTTP proxies. Behind
-a proxy of another kind they are skipped, with the reason.
+The page is a proposal, so a broken MUST is a warning. The requests are made by the standard library, each over its own
+connection: an HTTP client would not send invalid ones. They go through HTTP proxies. Behind a proxy of another kind
+they are skipped, with the reason.
 """
 
 from __future__ import annotations

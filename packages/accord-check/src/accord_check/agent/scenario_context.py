@@ -1,10 +1,10 @@
-"""`ScenarioContext`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds.
+"""`ScenarioContext`: the context of a scenario: links to the agent, a scratch folder, and the place for its findings.
 
-The functions before it say what each version of the protocol says differently: handshake, capabilities, logins.
+The functions before it have the differences between the versions of the protocol: handshake, capabilities, logins.
 
 `LeftoverProcesses` sees the processes that an agent leaves when it ends, before its transport ends them. A process of
-the agent has some seconds to end after the agent, because it may learn of the end from a closed pipe. The kernel tells
-when it ends, so only one that stays is waited for. Linux shows which processes an agent has started.
+the agent has some seconds to end after the agent, because it may learn of the end from a closed pipe. The kernel
+reports its end, so only one that stays is waited for. Linux shows which processes an agent has started.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FULL_V2: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "session": {"promptSuggestions": {}, "commands": {"skill": {}}},
 }
-"""The capabilities of a client of version 2 that can do nearly everything."""
+"""The capabilities of a client of version 2 that supports nearly everything."""
 
 _BASE = ("list", "resume", "close")
-"""What every agent of version 2 with sessions can do."""
+"""The capabilities of every agent of version 2 with sessions."""
 
 _NAMES = {"load": "loadSession", "image": "promptCapabilities.image", "http": "mcpCapabilities.http"}
 _NAMES_V2 = {
@@ -49,7 +49,7 @@ _NAMES_V2 = {
 
 
 def handshake(version: int, *, can_do: bool, terminal_login: bool = False) -> dict[str, Any]:
-    """The params of `initialize`, of a client that can do nearly everything or nothing.
+    """Return the params of `initialize`, of a client that supports nearly everything or nothing.
 
     `terminal_login`: the client can open a terminal for a login.
     """
@@ -61,7 +61,7 @@ def handshake(version: int, *, can_do: bool, terminal_login: bool = False) -> di
 
 
 def _capability(feature: str, version: int) -> str:
-    """Where an agent declares a feature; empty for what every agent of this version has."""
+    """Return where an agent declares a feature; empty for features of every agent of this version."""
     if version == 2:
         return "" if feature in _BASE or feature == "load" else _NAMES_V2.get(feature, f"session.{feature}")
     if feature == "stdio":
@@ -70,7 +70,7 @@ def _capability(feature: str, version: int) -> str:
 
 
 def not_refused(exchange: Exchange, code: int = INVALID_PARAMS) -> str | None:
-    """What is wrong if a request should have been refused with this code; None if it was."""
+    """Describe the problem if a request should have been refused with this code; None if it was."""
     if exchange.succeeded:
         return f"{exchange.method} was accepted"
     said = object_of(exchange.error).get("code")
@@ -82,11 +82,11 @@ _SHOWN = 3
 
 
 class LeftoverProcesses:
-    """Looks for the processes of one agent, once the agent has ended by itself."""
+    """Looks for the processes of one agent, once the agent has ended on its own."""
 
     def __init__(self, transport: Transport, patience: float) -> None:
         self.left: list[str] | None = None
-        """The commands of the processes that are left; None if nothing tells them."""
+        """The commands of the remaining processes; None if nothing reports them."""
         self._patience = patience
         if isinstance(transport, ProcessTransport):
             self._transport = transport
@@ -95,7 +95,7 @@ class LeftoverProcesses:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong, in words; None if no process is left."""
+        """Describe the problem; None if no process is left."""
         if not self.left:
             return None
         more = f" and {len(self.left) - _SHOWN} more" if len(self.left) > _SHOWN else ""
@@ -152,11 +152,11 @@ class OtherVersion(Exception):
 
 
 Progress = Callable[[str], None]
-"""Is called with what the next scenario shows."""
+"""Called with a description of the next scenario."""
 
 
 def fault_of_checks(scenario: str, error: Exception) -> str:
-    """What is said of an error in a scenario that is no fault of the other side."""
+    """Describe an error in a scenario that is no fault of the other side."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}, line {place.lineno}"
     return f"in the scenario {scenario!r}: {type(error).__name__}: {error} ({where})"
@@ -171,7 +171,7 @@ class ScenarioContext:
         """The scratch folder, in which sessions work."""
         self.recording = Recording()
         self.tally = Tally()
-        """What the active checks saw and found."""
+        """The observations and findings of the active checks."""
         self.reasons: dict[str, str] = {}
         """Why an active check was not exercised."""
         self.sessions: list[str] = []
@@ -188,18 +188,18 @@ class ScenarioContext:
         self.spoken: list[int] = []
         """The versions that were spoken."""
         self.unspoken: dict[int, str] = {}
-        """The versions that the agent does not speak, with how it said so."""
+        """The versions that the agent does not speak, with its refusals."""
         self._dial = dial
         self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
 
     # What checks say
 
     def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
-        """This active check had something to judge, and found this."""
+        """Count that this active check had something to judge, with this result."""
         self.tally.judge(name, "agent", verdict, places)
 
     def skip(self, names: str | Iterable[str], reason: str) -> None:
-        """These active checks had nothing to judge, for this reason."""
+        """Note that these active checks had nothing to judge, for this reason."""
         for name in (names,) if isinstance(names, str) else names:
             self.reasons.setdefault(name, reason)
 
@@ -219,14 +219,14 @@ class ScenarioContext:
         self.judge(name, not_refused(exchange, code), exchange.frame, exchange.answered)
 
     def refused(self, name: str, exchange: Exchange, problem: str) -> None:
-        """Judge that a request was refused; `problem` says what it means that it was not."""
+        """Judge that a request was refused; `problem` is the finding if it was not."""
         self.judge(name, not exchange.succeeded or problem, exchange.frame, exchange.answered)
 
     # Links
 
     @asynccontextmanager
     async def link(self) -> AsyncGenerator[Link]:
-        """A new connection to the agent; a process is started. What was judged on it is kept at its end."""
+        """Open a new connection to the agent; a process is started. Its results are stored at its end."""
         services = ClientServices(self.folder)
         transport = self._dial()
         left = LeftoverProcesses(transport, self.settings.left_within)
@@ -254,7 +254,7 @@ class ScenarioContext:
     async def initialize(
         self, link: Link, name: str = "lint.initialize.succeeds", *, can_do: bool = True, terminal_login: bool = False
     ) -> Exchange:
-        """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
+        """Perform the handshake, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
         params = handshake(self.version, can_do=can_do, terminal_login=terminal_login)
         exchange = await link.ask("initialize", params, self.settings.start_within)
         chose_first = self.version == 2 and exchange.fields.get("protocolVersion") == 1
@@ -280,7 +280,7 @@ class ScenarioContext:
         return True
 
     def place(self, session: str | None = None, **more: Any) -> dict[str, Any]:
-        """The params of a request that opens a session, or one that there is, in the scratch folder."""
+        """Return the params of a request that opens a session, new or not, in the scratch folder."""
         known = {} if session is None else {"sessionId": session}
         return {**known, "cwd": str(self.folder), "mcpServers": [], **more}
 
@@ -372,7 +372,7 @@ class ScenarioContext:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, the same fault of two connections once."""
+        """Return all findings, the same fault of two connections once."""
         merged: dict[tuple[str, str, str], Finding] = {}
         for finding in [finding for _, found in self._ended for finding in found]:
             merged.setdefault((finding.id, finding.side, finding.message), finding)

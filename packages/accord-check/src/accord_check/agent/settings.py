@@ -1,4 +1,4 @@
-"""What a run against an agent may do, and how long it may take."""
+"""The permissions of a run against an agent, and its time limits."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     import ssl
 
 Profile = Literal["smoke", "default", "full", "fixture"]
-"""How much is asked.
+"""The extent of a run.
 
-`smoke` sends no prompt. `default` sends about ten, in version 2 about twenty. `full` sends about thirty, and asks for
-all that the agent offers.
-`fixture` is `full` for an agent that follows the script of the checks: everything must be exercised then.
+`smoke` sends no prompt. `default` sends about ten, in version 2 about twenty. `full` sends about thirty, and tests all
+of the agent's features. `fixture` is `full` for an agent that follows the script of the checks: everything must be
+exercised then.
 """
 
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""
 
 FOLDER = "{folder}"
-"""What stands in a prompt for the path of the session's folder."""
+"""The placeholder in a prompt for the path of the session's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Prompts:
     """The texts of the prompts, by purpose."""
 
     plain: str = "Reply with one short sentence."
-    """Gives a short answer."""
+    """Asks for a short answer."""
     slow: str = "Count from 1 to 500, in words, one number a line. Do not stop before you are done."
     """Works for some seconds, so that it can be cancelled."""
     edit: str = ""
@@ -40,7 +40,7 @@ class Prompts:
     mcp: str = ""
     """Makes the agent use the tool `accord_check` of an MCP server; empty for `plain`."""
     more: tuple[str, ...] = ()
-    """Further prompts, for agents that need a word for what they can do."""
+    """Further prompts, for agents that need a word for their features."""
 
 
 DEMO = Prompts(
@@ -55,7 +55,7 @@ DEMO = Prompts(
 FIXTURE = Prompts(plain="check plain", slow="check slow", edit="check edit", mcp="check mcp")
 """The script of the profile fixture.
 
-`check plain` is answered with some words. `check slow` says something at once, and works until it is cancelled. `check
+`check plain` is answered with some words. `check slow` sends some text at once, and works until it is cancelled. `check
 edit` reports a tool call, asks for permission, and completes the call if it is allowed. `check mcp` starts the MCP
 servers of the session, if they have not been started.
 """
@@ -70,7 +70,7 @@ class Settings:
     auth_method: str | None = None
     """The method to log in with before the first session."""
     terminal_login: bool = False
-    """Whether one scenario more asks for logins as a client that can open a terminal for them."""
+    """Whether an additional scenario asks for logins as a client that can open a terminal for them."""
     versions: tuple[int, ...] = (1,)
     """The versions of the protocol to judge; of several, those that the agent speaks."""
     url: str | None = None
@@ -80,7 +80,7 @@ class Settings:
     tls: ssl.SSLContext | None = None
     """The certificates that these requests trust."""
     proxy: str | bool = True
-    """The proxy on their way: its URL, True for that of the environment, or False for none."""
+    """The proxy for them: its URL, True for that of the environment, or False for none."""
     max_prompts: int | None = None
     """The most prompts that a run may send; None for as many as its scenarios have."""
     allow_delete: bool = False

@@ -1,4 +1,4 @@
-"""The usual path: what every client does, from the handshake to the end, and what version 2 adds to it."""
+"""The usual path: what every client does, from the handshake to the end, and the additions of version 2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD_IDS: tuple[Any, ...] = ("text", 0, -3, 2**40, "")
 
 
 async def healthy(context: ScenarioContext) -> None:
-    """What every client does: sessions, lists, turns, and the end."""
+    """The actions of every client: sessions, lists, turns, and the end."""
     async with context.link() as link:
         await context.initialize(link)
         await _unknown_messages(context, link)
@@ -85,7 +85,7 @@ async def _listed(context: ScenarioContext, link: Link) -> None:
 
 
 async def _settings(context: ScenarioContext, link: Link, session: str) -> None:
-    """Set each mode and each option to what it is, so that nothing changes for what follows."""
+    """Set each mode and each option to its present value, so that nothing changes for later steps."""
     opened = link.judge.conversation.sessions[session].opened.fields
     modes = object_of(opened.get("modes"))
     if isinstance(current := modes.get("currentModeId"), str):
@@ -139,7 +139,7 @@ async def _closed(context: ScenarioContext, link: Link, session: str) -> None:
     except Unanswered as error:
         context.judge(name, f"{error} after the session was closed", closing.frame)
         return
-    # A turn that ends by itself may cross the close on its way: its end then comes before the answer to the close.
+    # A turn that ends on its own may cross the close on its way: its end then comes before the answer to the close.
     end, read = turn.answered or closing.frame, closing.answered or closing.frame
     took = end.time - closing.frame.time
     crosses = turn.reason != "cancelled" and end.number < read.number and took < context.settings.stops_within
@@ -164,7 +164,7 @@ async def _deleted(context: ScenarioContext, link: Link, session: str) -> None:
 
 
 async def _loaded(context: ScenarioContext, link: Link, session: str) -> None:
-    """Load a session again, and go on in it; load one that does not exist."""
+    """Load a session again, and continue in it; load one that does not exist."""
     names = ("session.load.replays-everything", "session.load.goes-on", "lint.load.unknown-refused")
     if context.lacks(link, "load", *names):
         return
@@ -208,7 +208,7 @@ async def edited_turn(context: ScenarioContext, link: Link, session: str) -> Non
     link.services.permit = "hold"
     turn = context.begin(link, session, text)
     await link.while_open(turn, lambda: bool(link.services.held))
-    await link.quiet(most=2.0)  # a tool that does not wait shows itself now
+    await link.quiet(most=2.0)  # a tool that does not wait reveals itself now
     link.services.permit = "reject"
     link.settle()
     await link.turn_end(turn)
@@ -217,7 +217,7 @@ async def edited_turn(context: ScenarioContext, link: Link, session: str) -> Non
 
 
 async def cancelled_turn(context: ScenarioContext, link: Link, session: str) -> None:
-    """A slow turn that is cancelled once it says something; the next turn is clean."""
+    """A slow turn that is cancelled after its first output; the next turn is clean."""
     name = "prompt.cancel.stops-work"
     turn = context.begin(link, session, context.settings.prompts.slow)
     frames = link.judge.tally.seen["wire.utf-8", "agent"]
@@ -265,7 +265,7 @@ async def second_version(context: ScenarioContext) -> None:
 async def _two_prompts(context: ScenarioContext, link: Link, session: str) -> None:
     """A prompt while another is at work: it waits or is inserted, and a cancel ends both."""
     first = context.begin(link, session, context.settings.prompts.slow)
-    with suppress(TimeoutError):  # another check judges an agent that never says so
+    with suppress(TimeoutError):  # another check judges an agent that never reports it
         await link.until(
             lambda: any(it.state == "running" for it in link.states(session)), context.settings.stops_within
         )
@@ -288,7 +288,7 @@ async def idempotency_keys(context: ScenarioContext) -> None:
 async def _retried(context: ScenarioContext, link: Link, session: str) -> None:
     text = context.settings.prompts.plain
     first = await link.turn_end(context.begin(link, session, text, key="accord-check-retry"))
-    if not first.exchange.succeeded:  # another check judges an agent that takes no prompt
+    if not first.exchange.succeeded:  # another check judges an agent that accepts no prompt
         return
     retry = context.begin(link, session, text, key="accord-check-retry")
     await link.answer(retry.exchange)
@@ -333,7 +333,7 @@ async def _malformed_keys(context: ScenarioContext, link: Link, session: str) ->
 
 
 async def resumed_at_work(context: ScenarioContext) -> None:
-    """A session that is resumed, with its past, while it works: the work goes on."""
+    """A session that is resumed, with its past, while it works: the work continues."""
     name = "lint.resume.work-goes-on"
     async with context.logged_in() as link:
         session = await context.new_session(link)
@@ -370,7 +370,7 @@ BAD_IDS = (None, 1, 5)
 
 
 async def bare(context: ScenarioContext) -> None:
-    """A client that can do nothing: the agent must not use what was not declared."""
+    """A client without capabilities: the agent must not use undeclared ones."""
     async with context.link() as link:
         await context.initialize(link, "capabilities.agent-takes-none", can_do=False)
         await context.login(link)
@@ -394,7 +394,7 @@ async def latest(context: ScenarioContext) -> None:
 
 
 async def garbage(context: ScenarioContext) -> None:
-    """Input that is no message: the agent answers it or ignores it, and goes on."""
+    """Input that is no message: the agent answers it or ignores it, and continues."""
     async with context.link() as link:
         await context.initialize(link)
         for name, data in (
@@ -409,7 +409,7 @@ async def garbage(context: ScenarioContext) -> None:
 
 
 async def restarted(context: ScenarioContext) -> None:
-    """A second process: a session of the first is loaded, and goes on."""
+    """A second process: a session of the first is loaded, and continues."""
     async with context.logged_in() as link:
         name = "lint.load.after-restart"
         if context.lacks(link, "load", name):

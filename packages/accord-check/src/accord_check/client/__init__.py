@@ -1,1 +1,1 @@
-"""Active checks of a client: we are the agent that it starts, and scenarios show how it copes."""
+"""Active checks of a client: it starts us as its agent, and scenarios show how it reacts."""

@@ -29,13 +29,13 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 LEFT = "the client ended the connection"
 
-# As the transport's specification names them; the names of headers in lower case.
+# Named as in the transport's specification; the names of headers in lower case.
 CONNECTION_ID, SESSION_ID, PROTOCOL_VERSION = "acp-connection-id", "acp-session-id", "acp-protocol-version"
 JSON, EVENTS = "application/json", "text/event-stream"
 
 
 class Address(NamedTuple):
-    """Where the agent is reached."""
+    """The URLs of the agent."""
 
     url: str
     requests: HttpRequests
@@ -85,7 +85,7 @@ class ConnectedClient(WrappedTransport, AcceptedClient):
 
 
 class Watched(App):
-    """The application that serves the agent. It judges each HTTP request, and gives the client a cookie."""
+    """The application that serves the agent. It judges each HTTP request, and sets a cookie."""
 
     def __init__(self, host: Host, requests: HttpRequests) -> None:
         super().__init__(host, access=Access(hosts=["127.0.0.1", "localhost"]))
@@ -117,7 +117,7 @@ class Watched(App):
 
 
 class _Visitors(Host):
-    """Serves each connection by telling the checks of it, until it ends."""
+    """Serves each connection by passing it to the checks, until it ends."""
 
     name = "accord check"
 
@@ -139,7 +139,7 @@ _LATER = ("session/load", "session/resume", "session/fork")
 
 
 class HttpRequests:
-    """Judges requests; `bench` has what was seen and found."""
+    """Judges requests; `bench` collects the observations and findings."""
 
     def __init__(self) -> None:
         self.tally = Tally()

@@ -1,8 +1,8 @@
-"""Runs the scenarios against a client, and makes the report of them.
+"""Runs the scenarios against a client, and makes their report.
 
-`check_by_hand` does it with a client that a person starts, an editor for instance, which has our agent in its settings.
-Each start of the agent plays the next scenario that was not played yet. Further prompts on the same connection play
-those that need no other handshake, one a prompt; `/check NAME` chooses one.
+`check_by_hand` is for a client that a person starts, an editor for instance, which has our agent in its settings. Each
+start of the agent plays the next scenario that was not played yet. Further prompts on the same connection play those
+that need no other handshake, one a prompt; `/check NAME` chooses one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LAST_STEPS = 2.0
 
 
 class ClientProcess:
-    """A running client. Its output goes to a file, so that it can write what it likes."""
+    """A running client. Its output goes to a file, so that its amount does not matter."""
 
     def __init__(self, group: ProcessGroup, output: Path) -> None:
         self.was_ended = False
@@ -89,7 +89,8 @@ class ClientProcess:
 
 VARIABLES = {"{agent}": "ACCORD_CHECK_AGENT", "{url}": "ACCORD_CHECK_URL", "{ws}": "ACCORD_CHECK_WS"}
 """The placeholders of a command line (the agent's command, its address over HTTP, and the one over WebSocket), and the
-variables that have the same, for a client that is configured in another way."""
+variables with the same values, for a client that is configured in another way.
+"""
 
 
 def can_serve() -> bool:
@@ -101,7 +102,7 @@ def can_serve() -> bool:
 async def placeholders_for(
     results: RunResults, folder: Path, arrived: Callable[[AcceptedClient], None], *, is_served: bool
 ) -> AsyncGenerator[dict[str, str]]:
-    """What stands for the placeholders: the agent's command, and if it `is_served`, its addresses.
+    """Return the values of the placeholders: the agent's command, and if it `is_served`, its addresses.
 
     Raises AccordError if it is to be served without the extra `http`.
     """
@@ -123,7 +124,7 @@ LAST_WORDS = 3.0
 
 
 class RunResults:
-    """What the scenarios of a run have shown so far."""
+    """The results of a run's scenarios so far."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
@@ -142,7 +143,7 @@ class RunResults:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, the same fault of two scenarios once."""
+        """Return all findings, the same fault of two scenarios once."""
         return list(self._findings.values())
 
     def lacks(self, version: int) -> bool:
@@ -150,13 +151,13 @@ class RunResults:
         return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
 
     def add_requests(self, tally: Tally) -> None:
-        """Add what the HTTP requests of one scenario have shown."""
+        """Add the results of the HTTP requests of one scenario."""
         self.seen += tally.seen
         for finding in tally.findings:
             self._findings.setdefault((finding.id, finding.side, finding.message), finding)
 
     def add(self, run: ScenarioRun) -> None:
-        """Add what one start of the agent has shown."""
+        """Add the results of one start of the agent."""
         run.judge.end()
         grown = self.recording.append(run.record)
         self.seen += run.judge.tally.seen
@@ -180,9 +181,9 @@ async def check_client(
 ) -> Report:
     """Run the scenarios of a profile against a client; with `only`, those of these names.
 
-    `words` is the client's command line; `{agent}` in it stands for the agent's command, which is also the variable
-    ACCORD_CHECK_AGENT; `{url}` and `{ws}` stand for its address, over HTTP and over WebSocket. The client is started
-    once for each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
+    `words` is the client's command line; `{agent}` in it is replaced by the agent's command, which is also the variable
+    ACCORD_CHECK_AGENT; `{url}` and `{ws}` by its address, over HTTP and over WebSocket. The client is started once for
+    each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
     """
     began = time.monotonic()
     results, blocked = RunResults(settings), ""
@@ -245,7 +246,7 @@ class _AgentStarts:
         self._plays.append(asyncio.create_task(played()))
 
     async def _end(self) -> None:
-        """End those that still run, and add what all have shown."""
+        """End the scenarios that still run, and add the results of all."""
         for run in self._runs:
             await run.close(1.0)
         for task in self._plays:
@@ -310,7 +311,7 @@ class _ClientStart(_AgentStarts):
         return f"the client did not start the agent{code}; {what}{said}"
 
     async def _until_ended(self, process: ClientProcess) -> None:
-        """Give the client its time to end, and judge how it left the agent."""
+        """Wait for the client to end, and judge how it left the agent."""
         settings = self._results.settings
         has_ended = await process.ended(settings.end_within)
         run = self._runs[-1]
@@ -337,7 +338,7 @@ class _ClientStart(_AgentStarts):
 
 
 async def play(results: RunResults, scenario: ClientScenario, run: ScenarioRun, stage: Stage) -> None:
-    """Play a scenario on one start of the agent. What the client does wrong is a finding."""
+    """Play a scenario on one start of the agent. A fault of the client is a finding."""
     try:
         await scenario.play(run, stage)
     except Over:
@@ -356,19 +357,19 @@ async def play(results: RunResults, scenario: ClientScenario, run: ScenarioRun, 
 
 
 def from_here(words: Sequence[str]) -> list[str]:
-    """A command line that names the same files from another folder: those that exist here become absolute."""
+    """Return a command line that names the same files from another folder: those that exist here become absolute."""
     return [str(Path(word).absolute()) if os.sep in word and Path(word).exists() else word for word in words]
 
 
 def filled(word: str, placeholders: Mapping[str, str]) -> str:
-    """A word of a command line with what stands for its placeholders."""
+    """Return a word of a command line with its placeholders replaced."""
     for place, given in placeholders.items():
         word = word.replace(place, given)
     return word
 
 
 def judge_end(run: ScenarioRun, *, has_ended: bool) -> None:
-    """Judge that a client which has ended by itself has closed the agent's standard input."""
+    """Judge that a client which has ended on its own has closed the agent's standard input."""
     name = "stdio.client-closes-stdin"
     if not run.client.starts_process:
         run.skip(name, "the client has connected to a URL")
@@ -396,7 +397,7 @@ def report_of(subject: str, results: RunResults) -> Report:
 
 
 Opened = Callable[[Mapping[str, str], Path], None]
-"""Gets what stands for each placeholder, and the folder for the client's sessions."""
+"""Called with the value of each placeholder, and the folder for the client's sessions."""
 
 BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
 """The settings for a client that waits for its user."""
@@ -468,7 +469,7 @@ class _ManualRun(_AgentStarts):
                 scenario = self._chosen(run)
 
     def _chosen(self, run: ScenarioRun) -> ClientScenario | None:
-        """The scenario of another prompt: the one that it names, or the next without a handshake of its own."""
+        """Return the scenario of another prompt: the one that it names, or the next without its own handshake."""
         name = run.text.partition("/check ")[2].strip()
         here = [scenario for scenario in SCENARIOS if scenario.script == AgentScript()]
         named = [scenario for scenario in here if scenario.name == name]

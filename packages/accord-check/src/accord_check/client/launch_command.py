@@ -85,7 +85,7 @@ class RelayedClient(AcceptedClient):
             await self._writer.drain()
 
     def pause_reading(self) -> None:
-        """Read on: the checks want to see everything."""
+        """Ignore it: the checks want to see everything."""
 
     def resume_reading(self) -> None:
         """Read on, as before."""
@@ -141,7 +141,7 @@ class RelayedClient(AcceptedClient):
 
 @asynccontextmanager
 async def launch_command(folder: Path, arrived: Callable[[RelayedClient], None]) -> AsyncGenerator[Path]:
-    """Make the agent's command in this folder, and call `arrived` for each start of it. Gives the command's file.
+    """Make the agent's command in this folder, and call `arrived` for each start of it. Yields the command's file.
 
     It is one file without arguments, so that it fits into a command line of any form, quoted or not. `folder` must be
     private: the file has the token with which a program can play the client.

@@ -1,4 +1,4 @@
-"""What our agent sends to see how the client copes: updates, messages that it cannot know, files, terminals."""
+"""Messages of our agent that test the client's reaction: updates, unknown messages, files, terminals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG = b'a line of a log\n{"jsonrpc":"2.0","id":1,"method":"session/request_permi
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something that a client has to survive."""
+    """A message that a client must survive."""
 
     name: str
     """The check that it belongs to."""
@@ -96,7 +96,7 @@ PROBES = {version: tuple(_probes(version)) for version in (1, 2)}
 
 
 async def probed(run: ScenarioRun) -> None:
-    """Send each probe, and judge that the client goes on after it."""
+    """Send each probe, and judge that the client continues after it."""
     for probe in PROBES[run.version]:
         if probe.name == "stdio.stderr-is-no-protocol" and not run.client.starts_process:
             run.skip(probe.name, "the client has connected to a URL")
@@ -149,7 +149,7 @@ async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
 
 
 async def write_file(run: ScenarioRun, folder: Path) -> None:
-    """Write a file that is not there yet."""
+    """Write a file that does not exist yet."""
     if not run.declares("fs.writeTextFile"):
         run.skip("files.write.creates", "the client does not declare fs.writeTextFile")
         return
@@ -178,7 +178,7 @@ with open(sys.argv[1], "w") as file:
         print(".", end="", file=file, flush=True)
         time.sleep(0.05)
 """
-"""Writes to a file for as long as it lives, and the file is there."""
+"""Writes to a file for as long as it lives and the file exists."""
 
 PAUSE = 0.05
 """Seconds between two writes of that, and between two looks at its file."""
@@ -197,7 +197,7 @@ TERMINAL_CHECKS = (
 
 
 async def run_terminals(run: ScenarioRun, folder: Path) -> None:
-    """Everything about terminals. A client that refuses to run commands is not judged further."""
+    """Test everything about terminals. A client that refuses to run commands is not judged further."""
     if not run.declares("terminal"):
         run.skip(TERMINAL_CHECKS, "the client does not declare terminal")
         return
@@ -297,7 +297,7 @@ async def _ended_by_release(run: ScenarioRun, folder: Path) -> None:
 
 
 async def _until(holds: Callable[[], bool], within: float) -> None:
-    """Wait until this holds, or time is over."""
+    """Wait until this holds, or the time is over."""
     by = time.monotonic() + within
     while not await asyncio.to_thread(holds):
         if time.monotonic() > by:

@@ -1,11 +1,12 @@
-"""The process that a client under check starts as its agent: it passes everything on to the checks, and knows nothing.
+"""The process that a client under check starts as its agent: it only passes everything on to the checks.
 
     client ──stdin──▶ relay ─callback socket▶ the checks
            ◀─stdout──       ◀───────────────
 
 The scenarios run in one program, whatever the client starts, and however often. On the socket each parcel has a letter,
 its size in four bytes, and its bytes. The relay sends input (`i`), the end of its input (`e`), a signal (`s`) and that
-its output is closed (`b`). It is told to write to standard output (`o`) or standard error (`r`), and to exit (`x`).
+its output is closed (`b`). It receives data for standard output (`o`) or standard error (`r`), and the command to exit
+(`x`).
 
 It is a script for `accord/callback_socket/callback_client.py`, and imports nothing of Accord, so that it starts at once
 and in any environment.
@@ -23,7 +24,7 @@ from types import FrameType
 from typing import BinaryIO
 
 HEAD = struct.Struct("!cI")
-"""What stands before the bytes of a parcel: its letter and its size."""
+"""The header of a parcel: its letter and its size."""
 
 CHUNK = 64 * 1024
 
@@ -37,7 +38,7 @@ Send = Callable[..., None]
 UNREACHABLE = "the conformance checks do not run any more"
 
 SIGNALS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGBREAK") if hasattr(signal, name))
-"""The signals that are told to the checks; Windows has the last two."""
+"""The signals that are reported to the checks; Windows has the last two."""
 
 
 def main(link: socket.socket) -> int:

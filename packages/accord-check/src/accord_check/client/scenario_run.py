@@ -1,4 +1,4 @@
-"""`ScenarioRun`: one start of our agent by the client, with the turn and the probes; and what our agent answers."""
+"""`ScenarioRun`: one start of our agent by the client, with the turn and the probes; and our agent's answers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from accord_check.passive.observer import Verdict
 METHOD_NOT_FOUND = -32601
 
 SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
-"""What our agent sends, as it goes over the wire: its capabilities, its settings, and every stable update that needs no
-capability of the client; by version where that differs. In an update, {folder} stands for the session's folder."""
+"""Our agent's messages, as they go over the wire: its capabilities, its settings, and every stable update that needs no
+capability of the client; by version where that differs. In an update, {folder} is the session's folder.
+"""
 
 INFO, CAPABILITIES, OPTION = SAMPLES["info"], SAMPLES["capabilities"], SAMPLES["option"]
 
 
 def settings_of(version: int, *options: dict[str, Any]) -> dict[str, Any]:
-    """What the answer that opens a session says of its options; in version 2 an id has another name."""
+    """Return the options in the answer that opens a session; in version 2 an id has another name."""
     named = "configId" if version == 2 else "id"
     return {"configOptions": [{named if key == "id" else key: it[key] for key in it} for it in options]}
 
 
 @dataclass(frozen=True)
 class AgentScript:
-    """The part that our agent plays in a scenario; what its answers say, by the version of the protocol."""
+    """The role of our agent in a scenario; the members of its answers, by the version of the protocol."""
 
     capabilities: Mapping[int, Mapping[str, Any]] = field(
         default_factory=lambda: {1: CAPABILITIES["1"], 2: CAPABILITIES["2"]}
@@ -82,7 +83,7 @@ class FakeAgent:
         }
 
     def answer(self, exchange: Exchange) -> Any:
-        """The result of a request; None for a prompt, whose turn a scenario plays."""
+        """Return the result of a request; None for a prompt, whose turn a scenario plays."""
         if exchange.method == "session/prompt":
             self._take_prompt(exchange)
             return None
@@ -148,11 +149,11 @@ class ClientSettings:
 
 
 ALIVE = "_accord.check/alive"
-"""A request that no client knows: its answer, an error as a rule, shows that the client goes on."""
+"""A request that no client knows: its answer, an error as a rule, shows that the client continues."""
 
 
 class ScenarioRun(RawConnection):
-    """One start of our agent, played by a part."""
+    """One start of our agent, with a script."""
 
     def __init__(self, transport: AcceptedClient, script: AgentScript, settings: ClientSettings, most: int = 1) -> None:
         self.record = Recording()
@@ -176,11 +177,11 @@ class ScenarioRun(RawConnection):
     # What checks say
 
     def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
-        """This check had something to judge, and found this."""
+        """Count that this check had something to judge, with this result."""
         self.judge.tally.judge(name, "client", verdict, places, session=self.session)
 
     def skip(self, names: str | Iterable[str], reason: str) -> None:
-        """These checks had nothing to judge, for this reason."""
+        """Note that these checks had nothing to judge, for this reason."""
         for name in (names,) if isinstance(names, str) else names:
             self.reasons.setdefault(name, reason)
 
@@ -300,7 +301,7 @@ class ScenarioRun(RawConnection):
             self._answers_custom = False
 
     async def alive(self, name: str, after: str, *places: Frame) -> None:
-        """Judge that the client goes on after what it was sent. Raises Over if it does not."""
+        """Judge that the client continues after the messages sent to it. Raises Over if it does not."""
         try:
             await self._answers_something()
         except Unanswered:
@@ -348,6 +349,6 @@ class ScenarioRun(RawConnection):
 
 
 def refused(exchange: Exchange) -> str:
-    """Why a request failed, as a reason for what could not be judged."""
+    """Return why a request failed, as a reason for what could not be judged."""
     error = object_of(exchange.error)
     return f"the client refused {exchange.method}: {error.get('code')} {str(error.get('message', ''))[:80]}".rstrip()

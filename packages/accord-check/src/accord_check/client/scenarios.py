@@ -1,7 +1,7 @@
-"""The scenarios: each is one start of the client, with a part that our agent plays, and what happens in its first turn.
+"""The scenarios: each is one start of the client, with a script of our agent, and the events of its first turn.
 
-A client that sends a prompt and ends is enough for all of them. What it does not do is not exercised. A client without
-a user answers questions (permissions, forms), too, or says that it cannot.
+A client that sends a prompt and ends suffices for all of them. Features that it does not use are not exercised. A
+client without a user answers questions (permissions, forms), too, or reports that it cannot.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Stage(NamedTuple):
 
 
 async def usual(run: ScenarioRun, stage: Stage) -> None:
-    """Every update, messages that no client knows, questions, files and terminals, in one turn."""
+    """Send every update, messages that no client knows, questions, files and terminals, in one turn."""
     await run.prompted()
     await run.answers_custom()
     await run.must_answer(run.call("accord_check_nothing", {}), "lint.client.answers")
@@ -151,7 +151,7 @@ odd_category = _reaching("config.category.unknown-accepted", "options of an unkn
 
 
 async def late(run: ScenarioRun, _: Stage) -> None:
-    """Answers that come late, and a turn that takes its time."""
+    """Give late answers, in a slow turn."""
     name = "lint.client.waits"
     await _reaches_prompt(run, name, f"answers that came after {run.settings.late:g} s")
     await run.quiet(run.settings.late, run.settings.late)
@@ -180,7 +180,7 @@ async def version(run: ScenarioRun, _: Stage) -> None:
 
 
 async def large(run: ScenarioRun, _: Stage) -> None:
-    """Messages of 200 kB and of 5 MB, and thousands of small ones."""
+    """Send messages of 200 kB and of 5 MB, and thousands of small ones."""
     await run.prompted()
     await run.answers_custom()
     for size in (200_000, 5_000_000):
@@ -193,7 +193,7 @@ async def large(run: ScenarioRun, _: Stage) -> None:
 
 
 async def garbage(run: ScenarioRun, _: Stage) -> None:
-    """Lines that are no message, and a message that is malformed."""
+    """Send lines that are no message, and a message that is malformed."""
     await run.prompted()
     await run.answers_custom()
     what = "a request whose method is 7"
@@ -216,7 +216,7 @@ async def garbage(run: ScenarioRun, _: Stage) -> None:
 
 
 async def cancelled(run: ScenarioRun, stage: Stage) -> None:
-    """Ctrl-C in a turn with an open question. Updates still come, and the turn ends as cancelled."""
+    """Get Ctrl-C in a turn with an open question. Updates still come, and the turn ends as cancelled."""
     name = "prompt.cancel.late-updates-taken"
     await run.prompted()
     await run.answers_custom()
@@ -274,7 +274,7 @@ async def _reaches_prompt(run: ScenarioRun, name: str, what: str) -> None:
 
 
 async def _finished(run: ScenarioRun, reason: str = "end_turn") -> None:
-    """End the turn; judge that the client was still there."""
+    """End the turn; judge that the client was still connected."""
     name = "lint.client.stays-in-turn"
     if run.end is not None:
         run.judged(name, f"{run.end.detail} before its prompt was answered", run.last)
@@ -303,7 +303,7 @@ _NEW: dict[str, Any] = {"_accord.check/future": {"deep": [1, {"er": None}]}, "ac
 
 
 def _later(version: int, nested: str) -> dict[str, Any]:
-    """All capabilities of this version, and unknown ones beside them and in this one of them."""
+    """Return all capabilities of this version, and unknown ones beside them and inside one of them."""
     known = CAPABILITIES[str(version)]
     return {**known, **_NEW, nested: {**known[nested], **_NEW}}
 

@@ -1,4 +1,4 @@
-"""The commands of `accord check`, and how each gives its report: at the terminal, and as files for CI systems."""
+"""The commands of `accord check`, and how each presents its report: at the terminal, and as files for CI systems."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FILES = {
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is printed and written."""
+    """Add the options about printed and written output."""
     group = parser.add_argument_group("the report")
     group.add_argument("--json", action="store_true", help="print JSON")
     group.add_argument("-v", "--verbose", action="store_true", help="list what passed and what was not exercised")
@@ -96,7 +96,7 @@ def _schema(word: str) -> str:
 
 
 def give_report(report: Report, options: argparse.Namespace) -> int:
-    """Print the report, write the files that were asked for, and return the exit code."""
+    """Print the report, write the requested files, and return the exit code."""
     report.strict = options.strict
     if options.schema is not None:
         report.follow(options.schema)
@@ -353,13 +353,15 @@ def _environment(options: argparse.Namespace) -> Generator[dict[str, str]]:
 
 
 def _progress(options: argparse.Namespace) -> Callable[[str], None]:
-    """What says on a terminal which scenario begins; not with `--json`."""
+    """Return the function that announces each scenario on a terminal; not with `--json`."""
     return (lambda _shows: None) if options.json else (lambda shows: print_progress(f"checking: {shows}"))
 
 
 @contextmanager
 def _trace_file(options: argparse.Namespace) -> Generator[str]:
-    """The file for the conversations. One of ours goes when the run is given up; `give_report` says where it is."""
+    """Return the file for the conversations. A temporary one is deleted when the run is aborted; `give_report` prints
+    its place.
+    """
     if options.trace is not None:
         yield str(options.trace)
         return

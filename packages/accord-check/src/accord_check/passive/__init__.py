@@ -1,1 +1,1 @@
-"""Passive checks: observers that judge a conversation as it goes by, and need no control over it. One theme a file."""
+"""Passive checks: observers that judge a conversation, and need no control over it. One theme a file."""

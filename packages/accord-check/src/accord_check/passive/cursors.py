@@ -1,4 +1,4 @@
-"""Session cursors: where the agent says that they are, and the forks that the client asks for at them."""
+"""Session cursors: the agent's places for them, and the client's forks at them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ID_OF_ANCHOR = {
     "tool_call": "toolCallId",
     "compaction": "compactionId",
 }
-"""The member that names what a cursor is anchored to, by the type of its anchor."""
+"""The member that names the anchor of a cursor, by the type of its anchor."""
 
 
 @dataclass(slots=True)
 class _CursorSeen:
-    """A cursor, as its updates have told it."""
+    """A cursor, after its updates."""
 
     anchor: dict[str, Any] = field(default_factory=dict[str, Any])
     can_fork: bool = False
@@ -30,9 +30,11 @@ class Cursors(Observer):
         super().__init__(*arguments)
         self._cursors: dict[tuple[str, str], _CursorSeen] = {}
         self._entities: dict[str, set[tuple[str, Any]]] = {}
-        """What each session's updates have shown, as the type of an anchor and an id."""
+        """The things that each session's updates have shown, as the type of an anchor and an id."""
         self._whole: set[str] = set()
-        """The sessions of which all was shown. The past of a session that is resumed without it is with its client."""
+        """The sessions of which all was shown. The past of a session that is resumed without it is known only to its
+        client.
+        """
 
     def request(self, exchange: Exchange) -> None:
         session_id, at = exchange.session_id, exchange.params.get("cursorId")

@@ -1,4 +1,4 @@
-"""The handshake and what was agreed in it: the version, and the capabilities, without which nothing is used."""
+"""The handshake and its result: the version, and the capabilities, without which nothing is used."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Handshake(Observer):
         self._introduced("client", exchange.params, exchange.frame)
 
     def _introduced(self, side: Side, fields: dict[str, Any], frame: Frame) -> None:
-        """A side says its version, what it can do, and who it is; a client that offers version 2 may do so twice."""
+        """Judge a side's version, capabilities and name; a client that offers version 2 may send them twice."""
         is_second = fields.get("protocolVersion") == 2
         self.judge(f"initialize.{side}-states-version", _absent(fields, "protocolVersion"), frame)
         for what in ("capabilities", "info"):
@@ -72,7 +72,7 @@ class Handshake(Observer):
         self.judge("lint.auth.ids-unique", not twice or f"two auth methods have the id {twice[0]!r}", frame)
         self._logins = set(ids)
         at_terminal = [way for way in ways if way.get("type") == "terminal"]
-        # A client may also say it in the older way; what it then gets is what it asked for.
+        # A client may also send it in the older form; it then gets what it asked for.
         allowed = self.conversation.declares("client", "auth.terminal") or self.conversation.declares(
             "client", "_meta.terminal-auth"
         )
@@ -192,7 +192,7 @@ _UPDATES: dict[str, tuple[str, str]] = {
     "cursor_update": ("session.cursors", "capabilities.agent-omitted-is-unsupported"),
     "prompt_suggestions_update": ("session.promptSuggestions", "capabilities.agent-omitted-is-unsupported"),
 }
-"""Updates that a client must have declared in version 1, with its capability and the requirement."""
+"""Updates that a client must have enabled in version 1, with its capability and the requirement."""
 
 _UPDATES_OF_V2 = ("prompt_suggestions_update",)
 """Those of them that need the same capability in version 2."""
@@ -294,5 +294,5 @@ class Capabilities(Observer):
 
 
 def _path(path: str, version: int) -> str:
-    """A capability's place in this version; version 2 has those of sessions under `session`."""
+    """Return a capability's path in this version; version 2 has those of sessions under `session`."""
     return path.replace("sessionCapabilities.", "session.") if version == 2 else path

@@ -30,7 +30,7 @@ class Framing(Observer):
     def _envelope(self, frame: Frame) -> None:
         members = frame.members
         if not members.keys() & {"method", "result", "error", "id"}:
-            # An object that is no message at all is one fault, not one for each member that it lacks.
+            # An object that is no message at all is one fault, not one for each missing member.
             lines = "stdio.stdout-only-messages" if frame.by == "agent" else "stdio.stdin-only-messages"
             self.found(lines, f"an object that is no message: {_start(frame.data)}", frame, same="no message")
             return
@@ -95,7 +95,7 @@ class Answers(Observer):
         self._doubtful: dict[Side, int] = {"agent": 0, "client": 0}
         """How many frames of each side may get an error without an id."""
         self._open: dict[Side, Counter[tuple[type, Any]]] = {"agent": Counter(), "client": Counter()}
-        """How many open requests of each side have an id. Two with one id are owed two answers."""
+        """How many open requests of each side have an id. Two with one id must get two answers."""
 
     def frame(self, frame: Frame) -> None:
         members = frame.members
@@ -197,7 +197,7 @@ class Answers(Observer):
 
 
 def _is_sound(frame: Frame) -> bool:
-    """Whether a receiver can read the message without a doubt; an error without an id may answer any other."""
+    """Whether a receiver can read the message without doubt; an error without an id may answer any other."""
     members = frame.members
     return (
         members.get("jsonrpc") == "2.0"

@@ -1,4 +1,4 @@
-"""`Observer`: the base of the passive checks, and `Tally`, where they report what they saw and found."""
+"""`Observer`: the base of the passive checks, and `Tally`, to which they report observations and findings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LONGEST = 400
 
 
 Verdict = bool | str | None
-"""What is wrong, in words; True or None if nothing is: `is_absolute(path) or f"the path is {path!r}"`."""
+"""The problem, in words; True or None if there is none: `is_absolute(path) or f"the path is {path!r}"`."""
 
 Place = Frame | Message | Update
-"""The message or the time that a finding points at."""
+"""The message or the time to which a finding refers."""
 
 
 class Tally:
-    """What the checks have seen and found so far."""
+    """The observations and findings of the checks so far."""
 
     def __init__(self, version: int = 1) -> None:
         self.version = version
@@ -36,7 +36,7 @@ class Tally:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings so far, in the order in which their faults were first seen."""
+        """Return all findings so far, in the order in which their faults were first seen."""
         return [replace(finding, version=self.version) for finding in self._findings.values()]
 
     def saw(self, name: str, by: Side) -> None:
@@ -107,7 +107,7 @@ class Observer:
         self.tally = tally
 
     def saw(self, name: str, by: Side) -> None:
-        """This check had something to judge."""
+        """Count that this check had something to judge."""
         self.tally.saw(name, by)
 
     def found(
@@ -119,19 +119,21 @@ class Observer:
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """This check found a fault; the fault of the side that sent the last of these frames."""
+        """Report a fault by this check; it is the fault of the side that sent the last of these frames."""
         frames = _frames(places)
         self.tally.found(name, frames[-1].by, message, frames, same=same, session=session, severity=severity)
 
     def judge(
         self, name: str, verdict: Verdict, *places: Place, session: str | None = None, same: str | None = None
     ) -> None:
-        """This check had something to judge, and found this; the fault is of the side that sent the last frame."""
+        """Count that this check had something to judge, with this result; a fault is of the side that sent the last
+        frame.
+        """
         frames = _frames(places)
         self.tally.judge(name, frames[-1].by, verdict, frames, same=same, session=session)
 
     def frame(self, frame: Frame) -> None:
-        """Any frame, readable or not."""
+        """Handle any frame, readable or not."""
 
     def request(self, exchange: Exchange) -> None:
         """A request, before its answer."""

@@ -1,4 +1,4 @@
-"""What prompts hold: the keys of retries, the skills and commands that they may name, and prompts to suggest."""
+"""The content of prompts: the keys of retries, the skills and commands that they may name, and suggested prompts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CAPABILITY_OF_CONTENT = {"image": "image", "audio": "audio", "resource": "embedd
 
 
 def prompt_capability(kind: str, version: int) -> str:
-    """Where an agent declares that it takes this type of content in prompts."""
+    """Return where an agent declares that it accepts this type of content in prompts."""
     start = "promptCapabilities" if version == 1 else "session.prompt"
     return f"{start}.{CAPABILITY_OF_CONTENT.get(kind, kind)}"
 

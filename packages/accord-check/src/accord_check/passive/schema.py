@@ -1,10 +1,11 @@
 """Types: params, results and updates fit the protocol's types. Each fault is named once, with its place.
 
-What is wrong with a value of the protocol: every fault with its place, one for each. PURE.
+Finds every fault in a value of the protocol, each with its place. PURE.
 
-The decoder of `schema` stops at the first fault, and reads on tolerantly where the protocol says so. A judge needs the
-opposite: all faults, also those that a receiver must forgive. So this module walks the same tree of types (`hints`) and
-collects them. A union is entered by its tag first, so that a bad field makes one fault and not one for each variant.
+The decoder of `schema` stops at the first fault, and reads on tolerantly where the protocol defines that. A judge needs
+the opposite: all faults, even those that a receiver must forgive. So this module walks the same tree of types (`hints`)
+and collects them. A union is entered by its tag first, so that a bad field makes one fault and not one for each
+variant.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from accord_check.passive.handshake import is_of_other_version
 from accord_check.passive.observer import Observer
 
 Kind = Literal["misfit", "damaged", "null", "own-field", "casing", "meta", "unknown", "legacy"]
-"""What is wrong.
+"""The kind of fault.
 
 - `misfit`: a value that does not fit its type; the message cannot be read.
 - `damaged`: the same in a field that the receiver then ignores.
@@ -66,7 +67,7 @@ LEGACY = {("LoadSessionResponse", "sessionId"), ("AgentCapabilities", "mcp"), ("
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a value, and where."""
+    """One fault of a value, and its place."""
 
     kind: Kind
     path: str
@@ -75,7 +76,7 @@ class Fault:
 
 
 def faults(value: Any, hint: Any) -> list[Fault]:
-    """All faults of a plain JSON value as this type."""
+    """Return all faults of a plain JSON value as this type."""
     found: list[Fault] = []
     for fault in _walk(node_of(hint), value, ""):
         found.append(fault)
@@ -87,7 +88,7 @@ def faults(value: Any, hint: Any) -> list[Fault]:
 
 
 def _of_the_whole(value: Any, hint: Any) -> Iterator[Fault]:
-    """What only the type itself knows: members that exclude or need each other."""
+    """Yield the faults that only the type itself knows: members that exclude or need each other."""
     try:
         codec.convert(value, hint)
     except DecodeError as error:
@@ -279,7 +280,7 @@ def _unknown(word: str, path: str) -> Iterator[Fault]:
 
 
 def _recased(word: str, known: Any) -> str | None:
-    """The known word that this is in another case; None if it is none of them."""
+    """Return the known word that differs only in case; None if there is none."""
     flat = _flat(word)
     return next((right for right in known if right != word and _flat(right) == flat), None)
 
@@ -332,7 +333,7 @@ class _ExtensionTypes(NamedTuple):
 
 @cache
 def _of_extensions() -> _ExtensionTypes:
-    from accord.extensions import installed_extensions  # reads the metadata of what is installed
+    from accord.extensions import installed_extensions  # reads the metadata of installed distributions
 
     found = installed_extensions()
     return _ExtensionTypes(
@@ -428,7 +429,7 @@ class Schema(Observer):
         return is_tag and isinstance(kind, str) and is_of_other_version(kind, self.conversation.version)
 
     def _saw_named(self, label: str, value: Any, by: Side) -> None:
-        """Count what had a chance to show a fault that a requirement names."""
+        """Count the values that could have shown a fault that a requirement names."""
         for message, _, name in _NAMED:
             if name == "config.value-always":
                 if isinstance(value, dict) and "configOptions" in value:

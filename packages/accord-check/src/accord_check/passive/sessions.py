@@ -1,4 +1,4 @@
-"""Sessions: their ids, folders and lists, what is replayed, and their modes, config options and commands."""
+"""Sessions: their ids, folders and lists, their replays, and their modes, config options and commands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Sessions(Observer):
         self._after_end: dict[str, Update] = {}
         """The first message of each session after its replay_complete, before the answer."""
         self._active: set[str] = set()
-        """The sessions that were told to be at work since they were resumed last."""
+        """The sessions that were reported at work since they were last resumed."""
 
     def request(self, exchange: Exchange) -> None:
         if exchange.by != "client":
@@ -121,7 +121,7 @@ class Sessions(Observer):
 
     def end(self) -> None:
         for session_id, frames in self._strangers.items():
-            # A request that opens the session may still be open, and its answer may be what is missing.
+            # A request that opens the session may still be open, and its answer may be the missing one.
             if not any(exchange.method in _OPENINGS for exchange in self.conversation.open["client"].values()):
                 self.found(
                     "lint.update.unknown-session",
@@ -145,7 +145,7 @@ class Sessions(Observer):
     def _replay_ended(self, exchange: Exchange, session_id: str, frame: Frame) -> None:
         session = self.conversation.sessions.get(session_id)
         if session is None or session.replay is not exchange:
-            return  # two resumes at once: nothing says which of them a mark ends
+            return  # two resumes at once: nothing shows which of them a mark ends
         ends, late = self._ends.pop(session_id, []), self._after_end.get(session_id)
         how_many = f"{len(ends)} updates replay_complete" if ends else "no replay_complete"
         wrong = None if len(ends) == 1 else f"{how_many} came before the answer to session/resume"
@@ -155,7 +155,7 @@ class Sessions(Observer):
 
     def _past(self, update: Update, session_id: str) -> None:
         session, frame = update.session, update.frame
-        # In version 2 a session that is at work goes on to report it while it is resumed.
+        # In version 2 a session at work continues to report it while it is resumed.
         is_past = self.conversation.version == 1 or update.kind.startswith("user_message")
         if is_past and (load := self._loaded.get(session_id)) is not None and load.answered is not None:
             self.found(
@@ -183,7 +183,7 @@ class Sessions(Observer):
             self._message.pop(session_id, None)
 
     def _message_id(self, update: Update, session_id: str) -> None:
-        """The messages of a replay: a message whose id was seen in an earlier message of it has no id of its own."""
+        """Judge the messages of a replay: a message whose id was in an earlier message of it has no id of its own."""
         given = update.fields.get("messageId")
         if not isinstance(given, str):
             self._message.pop(session_id, None)
@@ -314,7 +314,7 @@ class Options(Observer):
             self.judge("commands.after-session-exists", verdict, frame)
 
     def _initial(self, exchange: Exchange) -> None:
-        """The values that a client wants when it opens a session."""
+        """Return the client's values for a session that it opens."""
         wanted = [id_of(option) for option in objects(exchange.params.get("configOptions"))]
         path = "sessionCapabilities.options" if self.conversation.version == 1 else "session.options"
         undeclared = not self.conversation.declares("agent", path)
@@ -345,7 +345,7 @@ class Options(Observer):
         ids = [id_of(option) for option in options]
         twice = repeated(ids)
         self.judge("config.ids-unique", not twice or f"two options have the id {twice[0]!r}", frame)
-        # An option may come and go with the value of another, so only what is left of a list is suspect.
+        # An option may appear and disappear with the value of another, so only the rest of a list is suspect.
         if whole is not None:
             alone = len(ids) == 1 and len(known) > 1
             wrong = f"only the option {ids[0]!r} of {len(known)} options" if alone else None
@@ -390,7 +390,7 @@ def id_of(option: dict[str, Any]) -> Any:
 
 
 def values_of(option: dict[str, Any]) -> list[Any] | None:
-    """The values of a select option, those of groups included; None for another option."""
+    """Return the values of a select option, including those of groups; None for another option."""
     given = option.get("options")
     if option.get("type") != "select" or not isinstance(given, list):
         return None

@@ -1,4 +1,4 @@
-"""What a client lends, and forms: terminals end, output tells its exit, files keep to limits, answers fit."""
+"""Lent services, and forms: terminals end, output reports its exit, files respect limits, answers fit."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class TerminalsAndForms(Observer):
             return  # a replay shows terminals of the past
         meta = update.fields.get("_meta")
         if isinstance(meta, dict) and "terminal_info" in meta:
-            return  # a terminal of the agent's own, which clients know by this mark
+            return  # a terminal of the agent's own, which clients recognise by this mark
         wrong = None
         if terminal not in self._made:
             wrong = f"the terminal {terminal!r} was not created"
@@ -147,7 +147,7 @@ class TerminalsAndForms(Observer):
 
 
 def _misfit_of_form(form: dict[str, Any], given: dict[str, Any]) -> str | None:
-    """Why an answer does not fit its form; None if it does. Masked values fit everything."""
+    """Return why an answer does not fit its form; None if it does. Masked values fit everything."""
     required = form.get("required")
     for name in cast("list[Any]", required) if isinstance(required, list) else []:
         if name not in given:

@@ -1,9 +1,9 @@
-"""Tool calls: their ids, their life, the places that they name, and the permissions that they wait for.
+"""Tool calls: their ids, their status, their locations, and the permissions for which they wait.
 
-In version 2 updates merge: what has an id is created or patched by it, and what runs on is listed. A tool call or a
-terminal needs no announcement: its first update creates it. So `Upserts` does not judge which update comes first. It
-judges what a client would show wrongly: an ended tool call that runs again, a list of background work that names what
-no update has shown, a replay that adds its chunks to a message that the client already has.
+In version 2 updates merge: a thing with an id is created or patched by its update, and running work is listed. A tool
+call or a terminal needs no announcement: its first update creates it. So `Upserts` does not judge which update comes
+first. It judges what a client would show wrongly: an ended tool call that runs again, a list of background work with an
+unknown entry, a replay that adds its chunks to a message that the client already has.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _Thing:
     """Whether it belongs to the work that runs now."""
     may_be_cancelled: bool = False
     withdrawn: Frame | None = None
-    """The update that took the capability to cancel it away."""
+    """The update that removed the capability to cancel it."""
 
 
 @dataclass(slots=True)
@@ -318,7 +318,7 @@ class Upserts(Observer):
         given = update.fields.get("messageId")
         if not isinstance(given, str):
             return
-        # Each kind of message has ids of its own.
+        # Each kind of message has its own ids.
         key = (update.kind.removesuffix("_chunk"), given)
         if update.is_replayed and key not in timeline.replayed:
             timeline.replayed.add(key)
@@ -329,7 +329,7 @@ class Upserts(Observer):
 
 
 def _key_of(item: dict[str, Any]) -> tuple[str, str] | None:
-    """What an entry of a background list names; None for a subagent, and for what this version does not know."""
+    """Return the key of an entry of a background list; None for a subagent, and for unknown kinds."""
     kind = item.get("type")
     given = item.get({"tool_call": "toolCallId", "terminal": "terminalId"}.get(str(kind), ""))
     return (str(kind), given) if isinstance(given, str) else None

@@ -1,11 +1,11 @@
 """Turns: the order of a prompt, its updates and its end.
 
-In version 1 the answer to a prompt ends the turn: updates stand before it, and a cancelled turn ends as cancelled.
+In version 1 the answer to a prompt ends the turn: updates come before it, and a cancelled turn ends as cancelled.
 
-In version 2 the answer is a receipt, and the session's state says when work begins and ends. The answer and the updates
-have no fixed order between each other: the work may end before the answer. So `States` never compares the two. It
-compares the states: work begins with `running` (or `requires_action`), and ends with `idle` and a stop reason. What a
-message stands for is known by its id, whenever it comes.
+In version 2 the answer is a receipt, and the session's state shows when work begins and ends. The answer and the
+updates have no fixed order: the work may end before the answer. So `States` never compares the two. It compares the
+states: work begins with `running` (or `requires_action`), and ends with `idle` and a stop reason. A message is
+identified by its id, whenever it comes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import REPLAYED, replays_past
 
 RACE = 0.5
-"""Seconds in which an answer may cross a `session/cancel` on its way."""
+"""Seconds within which an answer may cross a `session/cancel` on its way."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 
@@ -31,7 +31,7 @@ class Turns(Observer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._last: dict[str, Exchange] = {}
-        """The last answered prompt of each session about which the client has asked nothing since."""
+        """The last answered prompt of each session, if the client has asked nothing about it since."""
         self._was_cancelled: set[int] = set()
         self._closing: set[str] = set()
         """Sessions that the client closes, which ends their turns."""
@@ -41,7 +41,7 @@ class Turns(Observer):
         self._compactions: dict[tuple[str, Any], Any] = {}
 
     def frame(self, frame: Frame) -> None:
-        # A client that has closed its side has cancelled its turns by that, and says nothing more.
+        # A client that has closed its side has thereby cancelled its turns, and sends nothing more.
         if frame.by == "client" and self._unasked:
             problem = "the turn ended as cancelled, but the client did not cancel it"
             for answered, session_id in self._unasked:
@@ -52,7 +52,7 @@ class Turns(Observer):
         if exchange.by == "client" and exchange.session_id is not None:
             if exchange.method in ("session/close", "session/delete", "logout"):
                 self._closing.add(exchange.session_id)
-            else:  # what comes after any other request may be about that request
+            else:  # messages after any other request may be about that request
                 self._last.pop(exchange.session_id, None)
             if exchange.method in ("session/prompt", "session/load", "session/resume"):
                 self._closing.discard(exchange.session_id)
@@ -155,21 +155,23 @@ class Turns(Observer):
 
 
 def is_odd_reason(reason: str, *more: str) -> bool:
-    """Whether a stop reason is not of the protocol. A word in another case has a finding of its own already."""
+    """Whether a stop reason is not of the protocol. A word in another case has its own finding already."""
     known = [word.replace("_", "") for word in (*_REASONS, *more)]
     return not reason.startswith("_") and re.sub("[_-]", "", reason).lower() not in known
 
 
 CANCELLED = -32800
 _NEVER_INSERTED = (CANCELLED, -32602, -32000, -32002, -32601)
-"""Codes that refuse a prompt for a reason of its own, and not because the agent is at work."""
+"""Codes that refuse a prompt for its own reason, and not because the agent is at work."""
 
 ACTIVE = ("running", "requires_action")
 
 
 @dataclass(slots=True)
 class _LiveReplay:
-    """The replay of a session at work. What was on its way at the request may come before what is replayed."""
+    """The replay of a session at work. Updates that were on their way at the request may come before the
+    replayed ones.
+    """
 
     known: frozenset[str]
     """The ids of the user's messages that the client had at the request; one that comes again is replayed."""
@@ -178,13 +180,13 @@ class _LiveReplay:
 
 @dataclass(slots=True)
 class _Work:
-    """The foreground work of a session, as its states tell it."""
+    """The foreground work of a session, by its states."""
 
     state: str = ""
     begun_by: Frame | None = None
     """The user's message that was inserted while nothing ran, until the work on it is reported."""
     cancelled: Frame | None = None
-    """The cancel that the running work has not ended by yet."""
+    """The cancel by which the running work has not ended yet."""
     last_cancel: Frame | None = None
     echoed: set[str] = field(default_factory=set[str])
     """The ids of the user's messages that were seen in updates."""
@@ -302,7 +304,7 @@ class States(Observer):
             verdict = code == CANCELLED or f"a prompt that waited at session/cancel was answered with {code}"
             self.judge("lint.prompt.held-cancelled", verdict, cancelled, frame)
             if not work.is_active and work.begun_by is None:
-                work.cancelled = None  # the prompt was all that there was to cancel
+                work.cancelled = None  # the prompt was all that could be cancelled
         elif exchange.frame.number in self._busy:
             verdict = code in _NEVER_INSERTED or f"a prompt was refused with {code} while the session ran"
             self.judge("lint.prompt.taken-while-busy", verdict, exchange, frame)

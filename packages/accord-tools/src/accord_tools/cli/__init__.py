@@ -13,7 +13,7 @@ from accord_tools.cli.console import clean_last_resort, drop_output, print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 
 COMPLETE = "__complete"
-"""What the scripts of `accord completion` call; it is not meant for people."""
+"""The command for the scripts of `accord completion`; it is not meant for people."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +71,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options that these arguments give; wrong usage ends the program."""
+    """Return the options in these arguments; wrong usage ends the program."""
     before, agent = split_agent(arguments)
     parser = parser_for(before)
     if "--json" in before:

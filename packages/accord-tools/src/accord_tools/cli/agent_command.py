@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def price(text: str) -> tuple[float, float]:
-    """Two prices, such as `3/15`."""
+    """Parse two prices, such as `3/15`."""
     read, _, written = text.partition("/")
     try:
         return float(read), float(written)

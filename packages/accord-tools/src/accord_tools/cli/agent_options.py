@@ -1,8 +1,8 @@
-"""The options that choose an agent, and say how it is reached.
+"""The options that choose an agent and how to reach it.
 
-AGENT is a name, a command or URL after `--`, or nothing for the default agent. Beside it stand what its process gets
-(`--clean-env`, `--env-file`), how its URL is reached (`--token-file`, `--header`, `--ca`, `--proxy`), and which version
-of the protocol is asked for (`--protocol`, ACCORD_PROTOCOL).
+AGENT is a name, a command or URL after `--`, or nothing for the default agent. Further options set the environment of
+its process (`--clean-env`, `--env-file`), the access to its URL (`--token-file`, `--header`, `--ca`, `--proxy`), and
+the version of the protocol (`--protocol`, ACCORD_PROTOCOL).
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ ROUNDS = 20_000
 
 
 def bearer_token(file: str | None) -> str | None:
-    """The bearer token to send: from this file, or from the variable, which is then removed from the environment.
+    """Return the bearer token to send: from this file, or from the variable, which is then removed from the
+    environment.
 
     An agent that is a local command, and every terminal it asks for, would inherit the variable otherwise.
     """
@@ -55,7 +56,7 @@ def bearer_token(file: str | None) -> str | None:
 
 
 def token_owners(file: str | None) -> dict[str, str | Observer]:
-    """The accepted tokens and their owners or observers; empty without a file and with the variable unset.
+    """Return the accepted tokens and their owners or observers; empty without a file and with the variable unset.
 
     A token without an owner in its line is an owner of its own. `observer` after an owner makes it one that only
     watches.
@@ -82,7 +83,7 @@ def _owner_named(owner: str) -> str | Observer:
 def forget_token() -> None:
     """Remove the token from this process's environment.
 
-    An agent that we start can read the environment that we were started with (/proc/PID/environ on Linux). Deleting a
+    An agent that we start can read the environment with which we were started (/proc/PID/environ on Linux). Deleting a
     variable does not change that text, so the value is also overwritten in place.
     """
     if TOKEN_VARIABLE not in os.environ:
@@ -151,7 +152,7 @@ def remote_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore
 
 
 def remote_options(options: argparse.Namespace, settings: AgentSettings) -> RemoteOptions:
-    """What these options and the agent's settings say. The token's variable is removed from the environment."""
+    """Return these options combined with the agent's settings. The token's variable is removed from the environment."""
     if settings.url is None:
         forget_token()  # the agent that is started would inherit it
         for name in ("token_file", "header", "ca", "proxy"):
@@ -193,7 +194,7 @@ def environment_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: i
 
 
 def with_environment(options: argparse.Namespace, settings: AgentSettings) -> AgentSettings:
-    """The settings of an agent with what these options say."""
+    """Return the settings of an agent with these options applied."""
     if not (options.clean_env or options.env_file):
         return settings
     if settings.url is not None:
@@ -214,7 +215,7 @@ PROTOCOL_VARIABLE = "ACCORD_PROTOCOL"
 PROTOCOLS: dict[str, tuple[int, ...]] = {"auto": (2, 1), "1": (1,), "2": (2,)}
 """The versions that each word means; `auto` asks for 2, and takes 1."""
 DEFAULT_PROTOCOL = "1"
-"""What is meant without the option and the variable: version 2 is a preview."""
+"""The default without the option and the variable: version 2 is a preview."""
 
 
 def protocol_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -228,7 +229,7 @@ def protocol_argument(group: argparse._ActionsContainer) -> None:  # pyright: ig
 
 
 def protocol_versions(options: argparse.Namespace) -> tuple[int, ...]:
-    """The versions to ask for; raises WrongUsage for a word of the variable that means nothing."""
+    """Return the versions to ask for; raises WrongUsage for an unknown word in the variable."""
     given: str | None = options.protocol
     word = given or os.environ.get(PROTOCOL_VARIABLE) or DEFAULT_PROTOCOL
     if word not in PROTOCOLS:
@@ -287,12 +288,12 @@ class ChosenAgent:
 
     @property
     def tls(self) -> ssl.SSLContext | None:
-        """What requests to the agent's URL trust; None for the usual authorities."""
+        """Return the TLS context for requests to the agent's URL; None for the usual authorities."""
         return self._remote.tls
 
     @property
     def proxy(self) -> str | bool:
-        """The proxy on the way to the agent's address: its URL, or whether the environment chooses."""
+        """Return the proxy for the agent's address: its URL, or whether the environment chooses."""
         return self._remote.proxy
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
@@ -302,7 +303,8 @@ class ChosenAgent:
         self.settings = msgspec.structs.replace(self.settings, env={**self.settings.env, **variables})
 
     def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
-        """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.
+        """Return the target for `accord.connect`; each call returns a new one, which does not know the logins of
+        another.
 
         `on_stderr` gets the lines that a command writes to its standard error.
         """
@@ -322,10 +324,10 @@ def split_agent(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def agent_arguments(
     parser: argparse.ArgumentParser, *, is_argument: bool = False, is_remote: bool = True, about: str = ABOUT_AGENT
 ) -> None:
-    """Add the options that choose an agent, all that `chosen`, `settings_of` and `local_command` read.
+    """Add the options that choose an agent, for `chosen`, `settings_of` and `local_command`.
 
-    With `is_argument`, the command takes the agent's name also as its argument. Without `is_remote`, it takes no agent
-    with a URL. Help shows only how to name the agent, unless `about` is empty.
+    With `is_argument`, the command accepts the agent's name also as its argument. Without `is_remote`, it accepts no
+    agent with a URL. Help shows only how to name the agent, unless `about` is empty.
     """
     group = parser.add_argument_group("the agent", about)
     option(group, "-a --agent AGENT", AGENT_HELP, dest="named")
@@ -344,7 +346,7 @@ def agent_arguments(
 
 
 def agent_options_parser() -> argparse.ArgumentParser:
-    """The parser whose help explains the options that choose an agent, once for all commands."""
+    """Return the parser whose help explains the options that choose an agent, once for all commands."""
     parser = Parser(
         prog="accord COMMAND",
         usage="accord COMMAND [options] [-a AGENT | -- COMMAND... | -- URL]",
@@ -362,7 +364,7 @@ def known_options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def chosen_agent(options: argparse.Namespace) -> ChosenAgent:
-    """The agent that these options name; the user may be asked whether they trust a project's file."""
+    """Return the agent that these options name; the user may be asked whether they trust a project's file."""
     if options.chosen is None:
         settings = settings_of(options)
         is_demo = settings is None
@@ -373,7 +375,7 @@ def chosen_agent(options: argparse.Namespace) -> ChosenAgent:
 
 
 def settings_of(options: argparse.Namespace) -> AgentSettings | None:
-    """The settings of the agent that these options name; None for the built-in agent by default.
+    """Return the settings of the agent that these options name; None for the built-in agent by default.
 
     The user may be asked whether they trust a project's file, and whether to install an agent of the registry.
     """
@@ -396,11 +398,13 @@ class LocalCommand(NamedTuple):
     words: list[str]
     cwd: str | None
     env: dict[str, str | None]
-    """The variables that differ from our environment."""
+    """The changes to our environment; None removes a variable."""
 
     @classmethod
     def of(cls, settings: AgentSettings, instead: str) -> LocalCommand:
-        """Raises WrongUsage for an agent with a URL; `instead` says what to do with that."""
+        """Return the command that the options name; raises WrongUsage for an agent with a URL, with the advice
+        `instead`.
+        """
         from accord_tools.configuration.agent_settings import changes
 
         if settings.url is not None:
@@ -422,7 +426,7 @@ def local_command(options: argparse.Namespace) -> LocalCommand:
 def _resolved_after(
     options: argparse.Namespace, questions: dict[type[ConfigurationError], Callable[[Any], None]]
 ) -> AgentSettings | None:
-    """The settings, after each question that has to be asked first was answered with yes."""
+    """Return the settings, after each question that must be asked first was answered with yes."""
     while True:
         try:
             return _resolved(options)

@@ -1,7 +1,7 @@
-"""What the user decides before an agent starts: whether to trust a file that names it, and whether to install it.
+"""The user's decisions before an agent starts: whether to trust a file that names it, and whether to install it.
 
-What is asked about an installation says what a user should know before a stranger's program runs: who publishes it,
-where it comes from, its licence, and whether the registry has a checksum of it.
+The question about an installation has what a user should know before running an untrusted program: its publisher, its
+origin, its licence, and whether the registry has a checksum of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 200
 SHOWN = 20
-"""Agents of the file that a question shows; with more, the user is told to read the file."""
+"""Agents of the file that a question shows; with more, the user is asked to read the file."""
 
 
 def ask_for_trust(error: NotTrusted) -> None:
@@ -58,7 +58,7 @@ def ask_for_folder(error: FolderNotTrusted) -> None:
 
 
 def described_file(file: AgentsFile) -> list[str]:
-    """What a file starts or connects to, each agent on a line."""
+    """Describe what a file starts or connects to, each agent on a line."""
     lines = [f"  {name}: {label(_described_agent(file, name), COLUMNS)}" for name in list(file.agents)[:SHOWN]]
     hidden = len(file.agents) - SHOWN
     lines += [f"  and {hidden:,} more: read the file"] if hidden > 0 else []
@@ -77,7 +77,7 @@ EVERY = 0.1
 
 
 def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
-    """Install the agent that was named, if the user says yes or has said it with --yes; raises the error otherwise."""
+    """Install the named agent, if the user agrees or has agreed with --yes; raises the error otherwise."""
     from accord_tools.registry.agent_index import load_index
     from accord_tools.registry.install_agent import InstallOptions
 
@@ -90,7 +90,7 @@ def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
 
 
 def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, *, says_yes: bool) -> bool:
-    """Show what would be installed, and ask unless the user has said yes. Without a terminal the answer is no."""
+    """Show what would be installed, and ask unless the user has agreed. Without a terminal the answer is no."""
     from accord_tools.registry.install_agent import chosen
 
     wanted, choice = chosen(entry, options)
@@ -104,7 +104,7 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
 
 
 def described_entry(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:
-    """What an installation would bring, in lines for people."""
+    """Describe an installation, in lines for people."""
     from accord_tools.registry.entry import here, in_words
 
     kind = choice.kind

@@ -1,8 +1,8 @@
 """`accord chat`: the terminal client. This file owns its options; the room `tui` is the client.
 
-`--plain` is a dialogue line by line, for terminals that cannot show a screen, and for screen readers. A prompt is a
-line; a line that ends with a backslash goes on. The answer, the work and the questions are shown as `accord run` shows
-them.
+`--plain` is a plain line-by-line mode, for terminals that cannot show a screen, and for screen readers. A prompt is a
+line; a line that ends with a backslash continues. The answer, the work and the questions are shown as `accord run`
+shows them.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ async def _turn(
 
 
 class PromptReader:
-    """Reads prompts from standard input, a line each; a line that ends with a backslash goes on.
+    """Reads prompts from standard input, a line each; a line that ends with a backslash continues.
 
-    It reads only when it is asked, so that a question at the terminal gets its own answer. Its thread does not hold the
+    It reads only on request, so that a question at the terminal gets its own answer. Its thread does not hold the
     process, which can end while the user has typed nothing.
     """
 
@@ -139,7 +139,7 @@ class PromptReader:
         return self._reading is not None
 
     async def next(self) -> str | None:
-        """The next prompt; None at the end of input. A prompt that a cancelled call waited for comes next."""
+        """Return the next prompt; None at the end of input. A prompt for which a cancelled call waited comes next."""
         import asyncio
 
         if self._reading is None:
@@ -287,7 +287,7 @@ def _is_ascii() -> bool:
 
 
 def _choice(options: argparse.Namespace) -> AgentChoice | None:
-    """The agent that the command line names; None if the user is to choose."""
+    """Return the agent that the command line names; None if the user should choose."""
     agent = chosen_agent(options)
     if agent.is_demo:  # none was named
         return None
@@ -323,7 +323,9 @@ def _of_registry(folder: str, name: str) -> AgentChoice:
 
 
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
-    """The agents that can be started here, the one to take first: by their names, those on PATH, and ours."""
+    """Return the agents that can be started here, the preferred one first: those with names, those on PATH,
+    and ours.
+    """
     from accord.installation import own_command
     from accord_tools.cli.agent_options import ChosenAgent, known_agents
     from accord_tools.cli.home import agents_here
@@ -339,7 +341,7 @@ def _known(options: argparse.Namespace) -> list[AgentChoice]:
             settings = started_by_us(agent.settings)
             with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
                 choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings)), options.cwd))
-        elif here.words.startswith("-- "):  # an installed one comes with those of the registry
+        elif here.words.startswith("-- "):  # an installed one is listed with those of the registry
             words = shlex.split(here.words)[1:]
             words = own_command(*words) if words[0] == "accord" else words
             chosen = ChosenAgent(
@@ -391,7 +393,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
 
 
 def _graphics(images: str) -> tuple[Graphics, str]:
-    """How the terminal shows images, and what the user typed while it was asked."""
+    """Return how the terminal shows images, and the input that the user typed during the query."""
     from accord_tools.pictures.protocols import Protocol
     from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
 

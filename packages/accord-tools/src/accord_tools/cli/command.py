@@ -1,7 +1,7 @@
-"""What a command of another distribution needs: the public module for plug-ins of `accord`.
+"""The public module for plug-ins of `accord`: everything that a command of another distribution needs.
 
-A plug-in is a `Command` that the distribution names in its entry points. `accord weather` is then there, in
-`accord --help` and in the shell's completion, like a command of Accord itself:
+A plug-in is a `Command` that the distribution names in its entry points. `accord weather` then exists, in `accord
+--help` and in the shell's completion, like a command of Accord itself:
 
     [project.entry-points."accord.commands"]
     weather = "weather.command:COMMAND"
@@ -88,11 +88,11 @@ def paint(style: Style, text: str) -> str:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is; None if it is a pipe or a file."""
+    """Return the columns of the terminal that standard output is; None if it is a pipe or a file."""
     return width(1) if streams().answer.is_terminal else None
 
 
 def print_progress(text: str) -> None:
-    """Print a line on standard error if a person reads it there, at a terminal."""
+    """Print a line on standard error if that is a terminal, where a person reads it."""
     if streams().aside.is_terminal:
         print_error(text)

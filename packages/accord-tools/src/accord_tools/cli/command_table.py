@@ -1,11 +1,11 @@
 """The commands of `accord`: its own, and those that other distributions add.
 
 An added command is an entry point of the group `accord.commands` that names a `Command`. `accord check` is one. Reading
-entry points takes milliseconds and importing a plug-in longer, so an own command needs neither, and an added command
-imports no other. A broken plug-in is named in one line, and only its own command fails.
+entry points takes milliseconds and importing a plug-in longer, so Accord's own commands need neither, and an added
+command imports no other. A broken plug-in is reported in one line, and only its own command fails.
 
-The parser is here, too: how a command is declared, and what the parser does better than argparse. Commands of
-other distributions use `accord_tools.cli.command`, which offers what they need of this and other modules.
+The parser is here, too: how a command is declared, and the improvements over argparse. Commands of other distributions
+use `accord_tools.cli.command`, which offers what they need of this and other modules.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ class Command(NamedTuple):
     """A command of `accord`."""
 
     summary: str
-    """What it does, as one sentence for `accord --help`."""
+    """Its purpose, as one sentence for `accord --help`."""
     arguments: Callable[[argparse.ArgumentParser], None]
     """Adds the options to the command's parser, and the examples as `parser.epilog`."""
     run: Callable[[argparse.Namespace], int]
-    """Runs the command with the options that were given, and returns its exit code."""
+    """Runs the command with the parsed options, and returns its exit code."""
 
     @classmethod
     def of_module(cls, module: str, summary: str, name: str = "") -> Command:
-        """The command whose functions `arguments` and `run`, or `NAME_arguments` and `run_NAME`, are in this module.
+        """Return the command whose functions `arguments` and `run`, or `NAME_arguments` and `run_NAME`, are in this
+        module.
 
         The module is imported when the command is used: `accord --help` needs only the summary.
         """
@@ -63,7 +64,7 @@ def option(
     about: str,
     **more: Any,
 ) -> None:
-    """Add an option in the form that help shows: `--json` is set or not, `-o --to FILE` takes a value.
+    """Add an option in the form of help: `--json` is set or not, `-o --to FILE` takes a value.
 
     `--env NAME=VALUE...` may be repeated, and is a list.
     """
@@ -84,7 +85,7 @@ def add_commands(
     dest: str,
     filled: Collection[str] | None = None,
 ) -> None:
-    """Give a command commands of its own; `dest` is the attribute of the options that names the chosen one.
+    """Add subcommands to a command; `dest` is the attribute of the options that names the chosen one.
 
     `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. Only
     the commands in `filled` get their arguments; by default all.
@@ -106,7 +107,7 @@ def tell_json(parser: argparse.ArgumentParser) -> None:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of a parser's commands, by their names."""
+    """Return the parsers of a parser's commands, by their names."""
     for action in actions_of(parser):
         if action.nargs == argparse.PARSER:
             return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
@@ -114,12 +115,12 @@ def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
 
 
 def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The options and arguments of a parser, for which argparse has no public name."""
+    """Return the options and arguments of a parser, for which argparse has no public name."""
     return parser._actions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class Parser(argparse.ArgumentParser):
-    """Suggests what is meant by an unknown word, and reports help that could not be written."""
+    """Suggests the known word for an unknown one, and reports help that could not be written."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"formatter_class": Formatter, **options})
@@ -139,7 +140,7 @@ class Parser(argparse.ArgumentParser):
         return self.parse_known_intermixed_args(*arguments, **named)  # which calls this method
 
     def format_help(self) -> str:
-        """The help, without the options that have their own."""
+        """Return the help, without the options that have their own."""
         helps = [(action, action.help) for action in self.shared]
         for action in self.shared:
             action.help = argparse.SUPPRESS
@@ -173,7 +174,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of examples that fit, and lists commands without a heading line that says only COMMAND."""
+    """Preserves the lines of examples that fit, and lists commands without a heading line that is only COMMAND."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -195,7 +196,7 @@ class RootParser(Parser):
     """The summaries of the commands, by their names."""
 
     def format_help(self) -> str:
-        """The help: what most people need first, then the rest."""
+        """Return the help: what most people need first, then the rest."""
         columns = self._get_formatter()._width + 2  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         others = [name for name in self.summaries if not any(name in names for names in GROUPS.values())]
         groups = {**GROUPS, "added by other packages": tuple(others)} if others else GROUPS
@@ -217,7 +218,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "between a client and an agent": ("conduct", "bridge", "hosts"),
     "this installation": ("doctor", "completion", "schema", "help"),
 }
-"""The commands of `accord --help`, in its order. A command of another package stands in a group of its own."""
+"""The commands of `accord --help`, in its order. A command of another package is in a group of its own."""
 
 
 def unknown_arguments_error(
@@ -243,11 +244,11 @@ def unknown_arguments_error(
     return f"unknown option {option}{how}"
 
 
-# Commands that are too small for a file of their own
+# Commands that are too small for their own file
 
 
 AGENT_OPTIONS = "agent-options"
-"""What `accord help` explains beside the commands."""
+"""The topics of `accord help` beside the commands."""
 
 
 def _help_arguments(parser: argparse.ArgumentParser) -> None:
@@ -301,7 +302,7 @@ def _print_schema(options: argparse.Namespace) -> int:
 
 
 def _own(module: str, summary: str) -> Command:
-    """The command whose functions are in a module of this room."""
+    """Return the command whose functions are in a module of this room."""
     return Command.of_module(f"accord_tools.cli.{module}", summary)
 
 
@@ -333,14 +334,14 @@ COMMANDS: dict[str, Command] = {
     "sessions": _own("sessions", "List, show, export and delete the sessions that an agent keeps."),
     "trace": _own("trace", "Record what an editor and an agent say to each other, and look at recordings."),
 }
-"""The own commands, with their summaries. The module of a command is imported when the command is used."""
+"""Accord's own commands, with their summaries. The module of a command is imported when the command is used."""
 
 PACKAGES = {"check": "accord-check"}
 """The packages of ours that add commands."""
 
 
 def parser_for(before: Sequence[str]) -> Parser:
-    """The parser for a command line; `before` is what stands before the first `--`.
+    """Return the parser for a command line; `before` is the part before the first `--`.
 
     Only the command that is used has its options. Raises PluginError if it is a plug-in's and broken, and AccordError
     if its package is not installed.
@@ -373,7 +374,7 @@ def commands_for(word: str = "") -> Mapping[str, Command]:
 
 
 def _loaded(plugin: EntryPoint) -> Command:
-    """The command that a plug-in adds; what is wrong with it is a PluginError that names it."""
+    """Return the command that a plug-in adds; a problem with it is a PluginError that names it."""
     try:
         command = load_plugin(plugin)
     except SystemExit as error:  # of a script that runs when it is imported
@@ -391,7 +392,7 @@ def _loaded(plugin: EntryPoint) -> Command:
 
 
 def parser_of(commands: Mapping[str, Command], filled: Collection[str] | None = None) -> Parser:
-    """The parser of these commands; those in `filled` have their options, by default all."""
+    """Return the parser of these commands; those in `filled` have their options, by default all."""
     parser = RootParser(
         prog="accord",
         description="Use, write and serve agents of the Agent Client Protocol (ACP).",

@@ -1,8 +1,8 @@
 """`accord completion`: prints the script that lets a shell complete commands, options, values and agents' names.
 
-The scripts ask `accord __complete`, which walks the parser with the words so far. So they never have to be made again
-when a command changes. An answer has a line for each word, `WORD<TAB>DESCRIPTION`, or one line that tells the shell to
-complete by itself: `:files`, `:folders` or `:command`.
+The scripts call `accord __complete`, which walks the parser with the words so far. So they never have to be made again
+when a command changes. An answer has a line for each word, `WORD<TAB>DESCRIPTION`, or one line that lets the shell
+complete by its own means: `:files`, `:folders` or `:command`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print what may stand in the place of the last of these words."""
+    """Print the possible completions of the last of these words."""
     *before, started = words or [""]
     try:
         parser = parser_for(split_agent(before)[0])
@@ -106,7 +106,7 @@ def answer(words: Sequence[str]) -> int:
 
 
 def _candidates(parser: argparse.ArgumentParser, before: Sequence[str], started: str) -> Iterator[str]:
-    """The words that may come, each with its description, or the one line that asks the shell to complete."""
+    """Return the possible words, each with its description, or the one line that lets the shell complete."""
     if "--" in before:
         yield COMMAND if before[-1] == "--" else FILES
         return
@@ -150,7 +150,7 @@ def _arguments(parser: argparse.ArgumentParser, passed: int) -> Iterator[str]:
 
 
 def _values(action: argparse.Action) -> Iterator[str]:
-    """What the value of an option or argument may be, by its choices or by the name that help gives it."""
+    """Return the possible values of an option or argument, by its choices or by its name in help."""
     name = action.metavar if isinstance(action.metavar, str) else ""
     if action.choices is not None:
         yield from (_line(str(choice), None) for choice in action.choices)

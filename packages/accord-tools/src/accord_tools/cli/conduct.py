@@ -106,7 +106,7 @@ def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Ob
 
 
 def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]:
-    """The components, and whether they are all proxies; the first word may be one of `MODES`."""
+    """Return the components, and whether they are all proxies; the first word may be one of `MODES`."""
     if words and words[0] in MODES:
         return words[1:], as_proxy or MODES[words[0]]
     return words, as_proxy
@@ -122,7 +122,9 @@ def _target(written: str, place: int, is_proxy: bool) -> Target:
 
 
 def _teller(name: str) -> Callable[[str], object]:
-    """Print what a component writes to standard error; leave out what the reader of ours has no room for."""
+    """Return the function that prints a component's standard error; it drops lines that the reader of ours has no room
+    for.
+    """
     left_out = 0
 
     def tell(line: str) -> None:
@@ -143,7 +145,7 @@ LONGEST = 1_000
 
 
 def _has_room() -> bool:
-    """Whether standard error takes a line now. An editor that does not read it must not stop the chain."""
+    """Whether standard error has room for a line now. An editor that does not read it must not stop the chain."""
     if sys.platform == "win32" or sys.stderr is None:
         return True
     room = select.poll()

@@ -1,6 +1,6 @@
-"""The two streams of a command, standard output and standard error: printing on them, and what each can show.
+"""The two streams of a command, standard output and standard error: printing on them, and the capabilities of each.
 
-What is printed is harmless on a terminal, unchanged in a pipe, and never lost without an error.
+Output is harmless on a terminal, unchanged in a pipe, and never lost without an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def print_json(value: Any) -> None:
 
 def write_out(text: str = "") -> None:
     """Write this to standard output unchanged, and flush it while an error can still be reported."""
-    if sys.stdout is not None:  # it is None where the program that started us has closed it
+    if sys.stdout is not None:  # it is None if the program that started us has closed it
         _write(text, sys.stdout)
 
 
@@ -88,7 +88,7 @@ def wrapped(line: str, room: int) -> str:
 
 
 def reflowed(text: str, room: int, indent: str = "") -> str:
-    """A help text for so many columns: where a line is too long, its paragraph is filled anew."""
+    """Return a help text for this many columns: the paragraph of a line that is too long is filled again."""
     paragraphs: list[str] = []
     hang, is_prose = -1, False
     for line in text.splitlines():
@@ -109,31 +109,31 @@ def reflowed(text: str, room: int, indent: str = "") -> str:
 
 
 def _columns_of(line: str) -> tuple[int, int]:
-    """Where the text of a line begins, and where its second column does, or else the first."""
+    """Return where the text of a line begins, and where its second column does, or else the first."""
     begin = len(line) - len(line.lstrip())
     gap = line.find("  ", begin)
     return (begin, begin) if gap < 0 else (begin, gap + len(line[gap:]) - len(line[gap:].lstrip()))
 
 
 def for_people(text: str) -> str:
-    """This text with secrets in URLs masked, and safe for a terminal."""
+    """Return this text with secrets in URLs masked, and safe for a terminal."""
     return printable(mask_urls(text))
 
 
 def output_error(error: OSError) -> OSError | OutputLost:
-    """The error for a failed write: OutputLost, or as it is if the reader has closed the pipe."""
+    """Return the error for a failed write: OutputLost, or the error itself if the reader has closed the pipe."""
     if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
         return error
     return OutputLost(f"cannot write to standard output: {error.strerror or error}; the output is incomplete")
 
 
 def drop_output() -> None:
-    """Give standard output up; otherwise Python flushes it again at exit, and prints an error."""
+    """Drop standard output; otherwise Python flushes it again at exit, and prints an error."""
     sys.stdout = None
 
 
 def has_user() -> bool:
-    """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
+    """Whether we are in the foreground of a terminal, with a user who sees its output."""
     if sys.platform == "win32":
         return False
     try:
@@ -159,7 +159,7 @@ def clean_last_resort() -> None:
 
 GAP = 2
 NARROWEST = 8
-"""Columns that a cell keeps at least."""
+"""The minimum width of a cell."""
 LONGEST = 2_000
 """Columns of a cell in a pipe."""
 
@@ -208,18 +208,18 @@ COLUMNS = 80
 
 
 class CommandStreams(NamedTuple):
-    """What the two streams of the command can show."""
+    """The capabilities of the command's two streams."""
 
     answer: Appearance
     aside: Appearance
     together: bool
     """Whether both are the same terminal."""
     may_spin: bool
-    """Not where the answer goes into a pipe, whose reader may print it on the same terminal."""
+    """False if the answer goes into a pipe, whose reader may print it on the same terminal."""
 
 
 def streams() -> CommandStreams:
-    """Standard output and standard error as they are now."""
+    """Return standard output and standard error in their present state."""
     from accord_tools.presentation.appearance import appearance
 
     out, err = _is_terminal(1), _is_terminal(2)
@@ -233,7 +233,7 @@ def streams() -> CommandStreams:
 
 
 def width(fd: int) -> int:
-    """The columns of a terminal, as it is now."""
+    """Return the present width of a terminal."""
     try:
         return os.get_terminal_size(fd).columns or COLUMNS
     except OSError:

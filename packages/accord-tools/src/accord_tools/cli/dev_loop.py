@@ -1,11 +1,11 @@
-"""The loop of `accord dev`: runs a program that its author works on, again after each change, and shows its mistakes.
+"""The loop of `accord dev`: runs an author's program, again after each change, and shows its mistakes.
 
     agent    dev_program ◀── accord.connect ── prompts that the author types       the checker judges the wire
     client   dev_program ──▶ accord trace ──▶ the demo agent                        the checker judges the trace
 
-A change of the program's files ends its process and starts a new one. The agent's session goes on in it: its store is
-our file while the command runs, unless the author has chosen one. A change during a turn waits for the turn's end:
-the agent may be editing its own files.
+A change of the program's files ends its process and starts a new one. The agent's session continues in it: its store is
+our file while the command runs, unless the author has chosen one. A change during a turn waits for the turn's end: the
+agent may be editing its own files.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ async def run_program(options: argparse.Namespace, files: WatchedFiles) -> int:
 
 
 class Mistakes:
-    """What is wrong, gathered until the turn's end; equal ones are counted."""
+    """The mistakes, collected until the turn's end; equal ones are counted."""
 
     def __init__(self, view: Display) -> None:
         self.is_gathering = False
-        """Whether a turn runs, at whose end mistakes are shown; otherwise each is shown as it comes."""
+        """Whether a turn runs, at whose end mistakes are shown; otherwise each is shown at once."""
         self.total = 0
         """How many mistakes were shown; hints and warnings do not count."""
         self._view = view
@@ -77,7 +77,7 @@ class Mistakes:
         self._hints: set[Mistake] = set()
 
     def judge_wire(self) -> None:
-        """Begin to judge a conversation; says so if the checker is not installed."""
+        """Begin to judge a conversation; prints a note if the checker is not installed."""
         try:
             from accord_check import Judge
         except ModuleNotFoundError as error:
@@ -94,7 +94,7 @@ class Mistakes:
             self._judge.feed(event)
 
     def agent_line(self, line: str) -> None:
-        """Take a line of the program's standard error: a mistake is kept, any other line is shown."""
+        """Handle a line of the program's standard error: a mistake is collected, any other line is shown."""
         mistake = Mistake.of_line(line)
         if mistake is None:
             self._view.agent_line(line)
@@ -110,7 +110,7 @@ class Mistakes:
             self.show()
 
     def show(self) -> bool:
-        """Show what was found since the last call; returns whether it was anything."""
+        """Show the mistakes since the last call; returns whether there were any."""
         self.is_gathering = False
         before = self.total
         for mistake, count in self._found.items():
@@ -123,7 +123,7 @@ class Mistakes:
         return self.total > before
 
     def show_findings(self, findings: Sequence[Finding], side: str) -> None:
-        """Show what the checker has found of this side, each finding once."""
+        """Show the checker's findings of this side, each once."""
         for finding in findings:
             key = finding.id, finding.message
             if finding.side != side or finding.severity == "note" or key in self._judged:
@@ -299,7 +299,7 @@ class AgentProgram:
 
     async def _failed(self, error: AccordError) -> None:
         self._has_failed = True
-        error.__notes__ = []  # the lines of standard error were shown as they came
+        error.__notes__ = []  # the lines of standard error were shown as they arrived
         await self._view.failed(error)
         await _stderr_is_read()
         if not self._mistakes.show():  # which has said why
@@ -320,7 +320,7 @@ class AgentProgram:
         return True
 
     def _agent_line(self, line: str) -> None:
-        """Take a line of the agent's standard error, which may come while the user types."""
+        """Handle a line of the agent's standard error, which may come while the user types."""
         self._mistakes.agent_line(line)
         if self._reader.is_reading and not self._mistakes.is_gathering:
             self._view.mark_prompt()
@@ -332,7 +332,7 @@ def _changed(files: WatchedFiles) -> str:
 
 
 def _in_words(error: AccordError) -> str:
-    """An error without what the process wrote to standard error, which was shown as it came."""
+    """Return an error without the process's standard error, which was shown as it arrived."""
     if isinstance(error, ConnectionClosed):
         code = error.exit_code
         return "the program has ended" + ("" if code is None else f" with exit code {code}")
@@ -346,7 +346,7 @@ async def _stderr_is_read() -> None:
 
 
 LOOKS = 5
-"""Turns of the event loop in which a line of standard error arrives that is there already."""
+"""Iterations of the event loop within which a line of standard error arrives that was already written."""
 
 
 # A client
@@ -404,7 +404,7 @@ class ClientProgram:
             self._mistakes.agent_line(line.decode("utf-8", "replace").rstrip("\r\n"))
 
     def _judge(self) -> None:
-        """Show what the checker says about the messages of the client."""
+        """Show the checker's findings in the client's messages."""
         if not self._trace.exists():
             self._view.note("The client has started no agent. Use its arguments: accord.connect(sys.argv[1:])")
             return

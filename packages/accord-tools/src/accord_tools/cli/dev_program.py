@@ -3,13 +3,14 @@
     python -m accord_tools.cli.dev_program agent FILE.py [ARGUMENT...]
     python -m accord_tools.cli.dev_program client FILE.py [ARGUMENT...]
 
-A `Mistake` is a line of standard error that begins with `MARK`; every other line is the program's own. What the library
-logs as a warning or an error becomes a mistake: calls that are never awaited, and errors of the author's functions. So
-does an error that keeps the file from being loaded. Tracebacks hold the author's frames, without those of the library.
+A `Mistake` is a line of standard error that begins with `MARK`; every other line is the program's own. Warnings and
+errors that the library logs become mistakes: calls that are never awaited, and errors of the author's functions. So
+does an error that prevents the file from being loaded. Tracebacks have the author's frames, without those of the
+library.
 
-A blocked event loop is found from outside: a thread asks the loop for a sign of life, and if none comes in time, it
-looks at what the main thread is doing, twice. It reports a frame of the author that stands there both times. The
-library and the standard library are never blamed, so a machine that is merely busy is not reported.
+A blocked event loop is detected from outside: a thread asks the loop for a sign of life, and if none comes in time, it
+examines the main thread, twice. It reports a frame of the author that is there both times. The library and the standard
+library are never blamed, so a machine that is merely busy is not reported.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from accord.agent_file import NoAgent, load_agent, split
 from accord.mistakes import NOT_AWAITED, error_of_author, forgotten_awaits_are_logged
 
 MARK = "accord dev: "
-"""What the line of a mistake begins with; the rest is JSON."""
+"""The beginning of the line of a mistake; the rest is JSON."""
 LONGEST = 8_000
 """Characters of a mistake's text that are kept."""
 PATIENCE = 0.25
@@ -62,11 +63,11 @@ class Mistake(NamedTuple):
     title: str
     """The mistake, in one line."""
     details: str = ""
-    """Where, and what to do: lines of text."""
+    """The place and the remedy: lines of text."""
 
     @classmethod
     def of_line(cls, line: str) -> Mistake | None:
-        """The mistake that a line of standard error reports; None for every other line."""
+        """Return the mistake that a line of standard error reports; None for every other line."""
         if not line.startswith(MARK):
             return None
         with suppress(ValueError, TypeError):  # a line of the program that only looks like one
@@ -155,7 +156,7 @@ def mistake_of(error: BaseException, title: str) -> Mistake:
 
 
 def _fold(found: traceback.TracebackException) -> None:
-    """Leave the library's frames out of a traceback, and out of those of its causes."""
+    """Remove the library's frames from a traceback, and from those of its causes."""
     shown = [frame for frame in found.stack if not _is_library(frame.filename)]
     found.stack = traceback.StackSummary.from_list(shown)
     for cause in (found.__cause__, found.__context__):
@@ -168,7 +169,7 @@ def _is_library(file: str) -> bool:
 
 
 class LoopWatch(threading.Thread):
-    """Reports what blocks the event loop of the main thread."""
+    """Reports the code that blocks the event loop of the main thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(name="accord dev", daemon=True)

@@ -4,8 +4,8 @@
                              ├─▶ thoughts, pictures ──▶ Output.aside    standard error
                              └─▶ Work ─▶ Lines ─▶ rows ─┘
 
-A pipe or a file gets the answer as it is. Only where both streams are one terminal does one know of the other: then
-each kind of output is a *block* of its own, after a blank line, and the answer is wrapped between words.
+A pipe or a file gets the answer unchanged. Only if both streams are one terminal does one affect the other: then each
+kind of output is a *block* of its own, after a blank line, and the answer is wrapped between words.
 
 Of images only PNG is drawn: its size can be read without decoding it. An image that would fill the screen or the
 terminal's memory gets the placeholder.
@@ -47,7 +47,9 @@ ROWS = 20
 
 
 def drawn(image: v1.ImageContent, protocol: Pictures, columns: int) -> str | None:
-    """The sequence that shows an image in at most so many columns; None if only the placeholder will do."""
+    """Return the sequence that shows an image in at most this many columns; None if only the placeholder is
+    possible.
+    """
     data = from_base64(image.data) if len(image.data) <= MOST_BYTES else None
     size = None if data is None else png_size(data)
     if data is None or size is None or not 0 < max(size) <= MOST_PIXELS or min(size) == 0:
@@ -81,7 +83,7 @@ class Display(View):
     """Shows one turn.
 
     `shows_work` is whether anything but the answer is shown; `details` adds changes and outputs. Quiet, only errors and
-    refusals stand beside the answer. Without `shows_answer`, the answer comes as data.
+    refusals are shown beside the answer. Without `shows_answer`, the answer comes as data.
     """
 
     shows_subagents = True
@@ -130,7 +132,7 @@ class Display(View):
     # The turn
 
     def waiting(self, text: str) -> None:
-        """Say what is waited for, while nothing else comes."""
+        """Show what is being waited for, while nothing else comes."""
         self._spinner.text = text
         self._spinner.start()
 
@@ -141,7 +143,7 @@ class Display(View):
                 self.line(line)
 
     async def prompted(self, session: RemoteSession) -> None:
-        """Say that the agent works."""
+        """Show that the agent works."""
         self._session, self._is_marked = session, False
         self.waiting(f"waiting for {label(session.agent, NAME)}")
 
@@ -201,7 +203,7 @@ class Display(View):
                 self.line(line)
 
     def interrupted(self) -> None:
-        """Say that the agent was asked to stop, below the terminal's own ^C."""
+        """Show that the agent was asked to stop, below the terminal's own ^C."""
         if not self._streams.aside.is_terminal:
             return
         self._aside("\n")
@@ -217,7 +219,7 @@ class Display(View):
         return self._output.is_held
 
     def _tail(self, note: str, error: str) -> None:
-        """Show a note of an error: the last lines of the agent's standard error, if the error does not say them."""
+        """Show a note of an error: the last lines of the agent's standard error, unless the error contains them."""
         heading, *lines = printable(note).split("\n")
         if self._shown_agent_lines or (len(lines) == 1 and lines[0].strip() in printable(error)):
             return
@@ -228,7 +230,7 @@ class Display(View):
             self.line(line_of((line.expandtabs(4), "dim"), wrap="crop"))
 
     def agent_line(self, text: str) -> None:
-        """Show a line of the agent's standard error: as it is in a pipe or a file."""
+        """Show a line of the agent's standard error: unchanged in a pipe or a file."""
         self._shown_agent_lines = True
         is_terminal = self._streams.aside.is_terminal
         self.line(line_of((printable(text).expandtabs(4) if is_terminal else text, "dim")))
@@ -239,20 +241,20 @@ class Display(View):
         self._out(json.dumps(value, ensure_ascii=False) + "\n")
 
     async def ended(self, session: RemoteSession, outcome: Outcome) -> None:
-        """End the turn, and show what it has used."""
+        """End the turn, and show its usage."""
         await self._finish()
         if self._shows_work:
             for line in usage_lines(outcome.usage, session.state.usage):
                 self.line(line)
 
     async def failed(self, error: AccordError) -> None:
-        """End the turn, and show what belongs to the error; what it says is for the command's last line."""
+        """End the turn, and show the details of the error; its text is for the command's last line."""
         await self._finish()
         for note in getattr(error, "__notes__", ()):
             self._tail(note, str(error))
 
     async def _finish(self) -> None:
-        """Leave nothing half said: the next output begins a line."""
+        """Finish the current line: the next output begins a new one."""
         self._spinner.stop()
         self._end_answer()
         self._end_thought()
@@ -264,7 +266,7 @@ class Display(View):
 
     @asynccontextmanager
     async def asking(self) -> AsyncGenerator[None]:
-        """While a question is open: what came before it is shown first, and nothing is printed over it."""
+        """During a question: earlier output is shown first, and nothing is printed over the question."""
         await self.question_order.wait()
         text = self._spinner.text
         self._spinner.stop()
@@ -323,7 +325,7 @@ class Display(View):
         self._thought.end_line()
 
     def _is_at_start(self) -> bool:
-        """Whether the spinner has a row of its own, and the terminal takes what is printed."""
+        """Whether the spinner has a row of its own, and the terminal accepts output."""
         is_free = self._thought.is_at_start and (self._ends_line or not self._streams.together)
         return is_free and self._may_spin and self._output.unwritten == 0
 
@@ -340,7 +342,7 @@ class Display(View):
             self._picture(said)
 
     def _put(self, text: str) -> None:
-        """Put text of the answer: as it is into a pipe or a file, wrapped on a terminal."""
+        """Write text of the answer: unchanged into a pipe or a file, wrapped on a terminal."""
         if not self._streams.together:
             self._out(text)
             return
@@ -352,7 +354,7 @@ class Display(View):
         self._out(text if self._answer is None else self._answer.add(self._cleaned.add(text), width(1)))
 
     def _flush_word(self) -> None:
-        """Show a word that waits for its end, because nothing has come for a moment."""
+        """Show an incomplete word, because nothing has come for a moment."""
         if self._answer is not None:
             self._out(self._answer.rest(width(1)))
 

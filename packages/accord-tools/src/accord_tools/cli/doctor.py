@@ -70,7 +70,7 @@ State = Literal["ok", "optional", "broken"]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What one check found, and what to do about it."""
+    """The finding of one check, and the remedy."""
 
     what: str
     state: State
@@ -142,7 +142,7 @@ def _declared() -> set[str]:
 
 
 def _plugins() -> Iterator[Diagnosis]:
-    """The plug-ins of installed distributions, by kind and name. Each is loaded, as its use would."""
+    """Check the plug-ins of installed distributions, by kind and name. Each is loaded, as its use would."""
     for group in (AGENTS, COMMANDS, EXTENSIONS, STORES, TRANSPORTS):
         for name, plugin in plugins(group).items():
             if plugin.dist is None:  # Accord's own
@@ -251,11 +251,11 @@ def _agents(known: KnownAgents) -> Iterator[Diagnosis]:
 
 
 PATIENCE = 20.0
-"""Seconds for a program to say its version."""
+"""Seconds for a program to print its version."""
 
 
 class Tool(NamedTuple):
-    """A program, what it is for, the oldest version that serves, and how to get it."""
+    """A program, its purpose, the oldest suitable version, and how to get it."""
 
     program: str
     purpose: str
@@ -273,7 +273,7 @@ TOOLS = (
 
 
 def _tools() -> Iterator[Diagnosis]:
-    """One finding for each program."""
+    """Return one finding for each program."""
     for tool in TOOLS:
         place = program_file(tool.program)
         if place is None:
@@ -293,7 +293,7 @@ def _tools() -> Iterator[Diagnosis]:
 
 
 def _version_text(place: str) -> str:
-    """What a program prints when it is asked for its version, or why it cannot be asked."""
+    """Return the output of a program that is asked for its version, or why it cannot be asked."""
     try:
         done = subprocess.run(
             [place, "--version"], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False

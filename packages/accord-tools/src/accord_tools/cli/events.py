@@ -1,4 +1,4 @@
-"""`--json`: everything that the session says, from its beginning, as one JSON object a line.
+"""`--json`: every event of the session, from its beginning, as one JSON object a line.
 
     {"type":"session", ...}   the session, the agent and the version of the protocol
     {"type":"update", ...}    each update, byte for byte as it came: those before the prompt, then those of the turn
@@ -66,7 +66,7 @@ class WireUpdates:
             self._kept.append((session_id, update))
 
     def take(self, session_id: str) -> list[bytes]:
-        """The updates of this session so far, each once; raises Overflow if there were too many to keep."""
+        """Return the updates of this session so far, each once; raises Overflow if there were too many to keep."""
         if self._size > self._most:
             raise Overflow(f"the updates before the prompt exceed {self._most:,} bytes; leave out --replay")
         taken = [update for address, update in self._kept if address == session_id]
@@ -74,7 +74,7 @@ class WireUpdates:
         return taken
 
     def stop(self) -> None:
-        """Keep no more: the prompt is sent, and updates belong to its turn."""
+        """Stop collecting: the prompt is sent, and updates belong to its turn."""
         self._is_over = True
 
 
@@ -89,10 +89,10 @@ class Events(View):
         self._early = early
 
     def waiting(self, text: str) -> None:
-        """Programs see that nothing comes."""
+        """Do nothing: programs notice the silence."""
 
     async def opened(self, opened: Opened) -> None:
-        """Print the session's line and the updates that came with it."""
+        """Print the session's line and its first updates."""
         await self._print(_opened(opened))
         await self._updates(self._early.take(opened.session.id))
 
@@ -104,7 +104,7 @@ class Events(View):
             self.question_order.was_shown(update)
 
     async def prompted(self, session: RemoteSession) -> None:
-        """Print what came before the prompt, which was sent just now."""
+        """Print the updates before the prompt, which was sent just now."""
         self._early.stop()
         await self._updates(self._early.take(session.id))
         await self._print({"type": "prompt"})
@@ -128,10 +128,10 @@ class Events(View):
             self.note(line.text)
 
     def interrupted(self) -> None:
-        """Say nothing: the last event does."""
+        """Print nothing: the last event has it."""
 
     def agent_line(self, text: str) -> None:
-        """Print a line of the agent's standard error on ours: as it is in a pipe or a file."""
+        """Print a line of the agent's standard error on ours: unchanged in a pipe or a file."""
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._output.aside(f"{printable(text) if is_terminal else text}\n".encode("utf-8", "replace"))
 
@@ -146,7 +146,7 @@ class Events(View):
 
     @asynccontextmanager
     async def asking(self) -> AsyncGenerator[None]:
-        """While a question is open, nothing is printed."""
+        """Print nothing while a question is open."""
         await self.question_order.wait()
         async with self._output.held():
             yield
@@ -175,7 +175,7 @@ def error_event(error: BaseException) -> dict[str, Any]:
 
 
 def report(error: AccordError) -> None:
-    """Print the line for an error that is found before there is an event loop, such as wrong usage."""
+    """Print the line for an error that occurs before there is an event loop, such as wrong usage."""
     write_out(msgspec.json.encode(error_event(error)).decode() + "\n")
 
 

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and its error as one line."""
+"""The end of a command: its exit code, and its error as one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OutputLost(AccordError):
 def exit_code(error: AccordError) -> int:
     if isinstance(error, OutputLost):
         return UNWRITABLE
-    # A plug-in that is broken is no mistake of the command line.
+    # A broken plug-in is no mistake of the command line.
     if isinstance(error, WrongUsage | ConfigurationError) and not isinstance(error, PluginError):
         return WRONG_USAGE
     return TIMED_OUT if isinstance(error, Timeout) else FAILED

@@ -1,4 +1,4 @@
-"""`accord` without a command: what is on this machine, and what to type next.
+"""`accord` without a command: the agents and sessions on this machine, and what to type next.
 
 Nothing is fetched, and no agent is started. Of keys only the names of their variables are shown.
 """
@@ -23,9 +23,9 @@ from accord_tools.registry.well_known import WELL_KNOWN
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 OF_OURS = KEYS[:2]
-"""The keys that `accord agent` takes."""
+"""The keys that `accord agent` accepts."""
 FEW, MANY = 3, 6
-"""Agents and sessions of a kind that are shown, in a terminal with less than `HIGH` rows, and else."""
+"""How many agents and sessions of a kind are shown, in a terminal with less than `HIGH` rows, and else."""
 HIGH = 30
 
 
@@ -39,7 +39,7 @@ class AgentHere(NamedTuple):
     name: str
     about: str
     words: str
-    """How a command names it: `-a gemini`, or `-- opencode acp`."""
+    """Its name in a command: `-a gemini`, or `-- opencode acp`."""
 
 
 def show_home() -> int:
@@ -65,17 +65,17 @@ def show_home() -> int:
 
 
 WIDE = 100
-"""Columns without a terminal."""
+"""The width without a terminal."""
 
 
 def keys_here() -> str:
-    """Which keys of models are set, by the names of their variables."""
+    """Return which keys of models are set, by the names of their variables."""
     keys = [name for name in KEYS if os.environ.get(name)]
     return f"keys: {', '.join(keys)}" if keys else f"no key in {', '.join(KEYS)}"
 
 
 def agents_here() -> Iterator[AgentHere]:
-    """The agents that can be started, the one to take first: the coding agent, if there is a key for it."""
+    """Return the agents that can be started, the preferred one first: the coding agent, if there is a key for it."""
     has_key = any(os.environ.get(name) for name in OF_OURS)
     has_extra = find_spec("anthropic") is not None or find_spec("openai") is not None
     ours = AgentHere("accord agent", "the coding agent that comes with Accord", "-- accord agent")
@@ -92,7 +92,7 @@ def agents_here() -> Iterator[AgentHere]:
 
 
 def _named() -> Iterator[AgentHere]:
-    """Agents with names, the default first, and installed ones."""
+    """Return agents with names, the default first, and installed ones."""
     from accord_tools.configuration.agents_file import project_file, user_file
     from accord_tools.registry.installed_agents import all_installed
 

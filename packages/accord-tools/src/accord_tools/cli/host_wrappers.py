@@ -1,7 +1,7 @@
 """Hosts around the host that `accord serve` serves: `ReloadingHost` for `--reload`, `RecordedHost` for `--trace`.
 
 `--reload` ends open connections when a Python file changes, so that clients get an agent with the new code. Each
-connection has a process of its own, which reads the code when it starts. So the server itself goes on.
+connection has its own process, which reads the code when it starts. So the server itself continues.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def end_on_change(host: ReloadingHost, files: WatchedFiles, told: Callable
 
 
 class RecordedHost(WrappedHost):
-    """A host whose connections an observer sees; their numbers begin with 1."""
+    """A host whose connections an observer sees; they are numbered from 1."""
 
     def __init__(self, host: Host, observer: Observer) -> None:
         super().__init__(host)

@@ -1,4 +1,4 @@
-"""`accord info`: what an agent is and what it offers, as a table or as JSON."""
+"""`accord info`: an agent's name and capabilities, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Modes, config options and commands belong to a session. So one is opened in the 
 again; --no-session leaves that out."""
 
 COMMANDS_WITHIN = 1.0
-"""Seconds that an agent has to tell a session's commands, which have no answer of their own."""
+"""Seconds that an agent has to send a session's commands, which come in no answer."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

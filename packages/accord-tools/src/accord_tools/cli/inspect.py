@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    """Run an agent behind a tap, as an editor starts it; nothing is shown, because its editor reads the output."""
+    """Run an agent behind a tap, as an editor starts it; nothing is printed, because the editor reads the output."""
     from accord_tools.tap.recorder_protocol import RecordingPlan
 
     if options.files:
@@ -84,7 +84,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 async def _inspect_live(command: LocalCommand, port: int, *, opens: bool) -> None:
-    """Show the trace of an agent that is started for it, and send it what the page asks for."""
+    """Show the trace of an agent that is started for it, and send it the page's messages."""
     from accord_tools.inspector.started_agent import starting_agent
 
     async with starting_agent(command.words, command.cwd, command.env) as (agent, trace):

@@ -100,7 +100,7 @@ async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float
 
 
 async def by_method(remote: RemoteAgent, method_id: str) -> None:
-    """Log in by this method; its variables that are not set are asked for at the terminal."""
+    """Log in by this method; the user is asked at the terminal for its missing variables."""
     from accord import v1
 
     method = remote.login_method(method_id)
@@ -146,7 +146,7 @@ def _count(methods: Sequence[v1.AuthMethod]) -> None:
 
 
 def _described(method: v1.AuthMethod, *, cut: bool) -> str:
-    """A method in one line, cut for a terminal, or as the agent says it for a pipe."""
+    """Describe a method in one line, cut for a terminal, or unchanged for a pipe."""
     said = [str(getattr(method, name, None) or "") for name in ("id", "name", "description")]
     method_id, name, about = [label(words, COLUMNS) for words in said] if cut else said
     return f"{method_id}  {name}" + (f": {about}" if about else "")
@@ -170,7 +170,7 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
 
 
 def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
-    """The method's variables: from our environment, otherwise asked for at the terminal."""
+    """Return the method's variables: from our environment, otherwise from the user at the terminal."""
     missing = method.missing(os.environ)
     if missing and not sys.stdin.isatty():
         raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing[:LISTED])} in the environment")

@@ -15,7 +15,7 @@ TEMPLATE = Path(__file__).with_name("templates") / "agent"
 """The files of a project, each with .txt after its name; PROJECT and PACKAGE stand for the project's two names."""
 
 PLAIN = {"async def": "def", "async with": "with", "await ": "", "accord.Turn": "accord.sync.Turn"}
-"""What an agent of plain functions has instead."""
+"""The replacements for an agent of plain functions."""
 
 
 EPILOG = """\

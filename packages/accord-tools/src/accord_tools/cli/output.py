@@ -1,14 +1,14 @@
 """Standard output and standard error, either of which can be slow or closed without blocking the event loop.
 
-A thread writes, so that the event loop keeps reading from the agent and reacts to Ctrl-C. What is written to the two
-streams comes out in the order of the calls, which counts where both are one terminal. `write` waits while more than
-`ENOUGH` bytes are unwritten: so a slow reader of our output slows the agent down.
+A thread writes, so that the event loop keeps reading from the agent and reacts to Ctrl-C. Output to the two streams
+appears in the order of the calls, which matters if both are one terminal. `write` waits while more than `ENOUGH` bytes
+are unwritten: so a slow reader of our output slows the agent down.
 
-A terminal gets only characters that do not act on it, and nothing while a question is open there: an agent's text could
-look like a part of the question. That text is kept, within the same bound, and printed after the answer.
+A terminal gets only harmless characters, and nothing while a question is open there: an agent's text could look like a
+part of the question. That text is held back, within the same limit, and printed after the answer.
 
-Standard output is the result: if it cannot be written, the command ends. Standard error is beside it (`aside`): if it
-cannot be written, the rest of it is dropped, and `problem_aside` says why.
+Standard output is the result: if it cannot be written, the command ends. Standard error is secondary (`aside`): if it
+cannot be written, the rest of it is dropped, and `problem_aside` is the reason.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from accord.printable import Printable
 ENOUGH = 64 * 1024
 """Bytes that may be unwritten before `write` waits."""
 MOST_ASIDE = 1024 * 1024
-"""Bytes that may be unwritten before what is written beside the result is dropped."""
+"""Bytes that may be unwritten before secondary output is dropped."""
 SOON = 2.0
-"""Seconds that a question waits for output that goes into a pipe or a file."""
+"""Seconds that a question waits for output into a pipe or a file."""
 
 
 class Output:
@@ -39,7 +39,7 @@ class Output:
 
     def __init__(self, fd: int, fd_aside: int | None = None) -> None:
         self.closed = asyncio.Event()
-        """Set when nothing can be written to standard output any more; `problem` says why."""
+        """Set when nothing can be written to standard output any more; `problem` is the reason."""
         self.problem: OSError | None = None
         self.problem_aside: OSError | None = None
         self.unwritten = 0
@@ -54,7 +54,7 @@ class Output:
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._work: queue.SimpleQueue[list[tuple[int, bytes]]] = queue.SimpleQueue()
         self._given = self._done = 0
-        """Bytes that were given to `put` and `aside`, and bytes that were written or dropped."""
+        """Bytes that were passed to `put` and `aside`, and bytes that were written or dropped."""
         self._busy = False
         self._change = asyncio.Event()
         # A daemon: a write that is stuck must not keep the program from ending.
@@ -89,7 +89,7 @@ class Output:
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
-        """Hold output back inside this context. What was written before is finished first."""
+        """Hold output back during this block. Earlier output is finished first."""
         before = self._given
         with suppress(TimeoutError):
             async with asyncio.timeout(None if self._is_terminal else SOON):
@@ -105,7 +105,7 @@ class Output:
             self._hand_over()
 
     async def flush(self) -> None:
-        """Wait until everything is written or writing has failed, also while a question is open."""
+        """Wait until everything is written or writing has failed, even while a question is open."""
         self._is_over = True
         self._hand_over()
         while self.unwritten and not self.closed.is_set():
@@ -161,7 +161,7 @@ class Output:
 
 
 def _joined(waiting: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """What waits, with neighbours for the same descriptor as one write."""
+    """Return the waiting output, with adjacent writes to the same descriptor joined."""
     return [(fd, b"".join(data for _, data in group)) for fd, group in groupby(waiting, itemgetter(0))]
 
 

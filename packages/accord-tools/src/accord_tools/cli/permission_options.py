@@ -1,4 +1,4 @@
-"""`--allow`, `--policy` and `--non-interactive`: what an agent may use, and who answers its requests for permission.
+"""`--allow`, `--policy` and `--non-interactive`: an agent's permissions, and who answers its requests for permission.
 
 | `--allow` | without a question | else |
 |---|---|---|
@@ -10,9 +10,9 @@
 Without it the settings decide (`default_level`), else it is `ask`. `--policy` has rules that answer first, about each
 use of a file and each command.
 
-Where no user can be asked, `Refusals` answers. `--non-interactive deny` (the default) goes on after a refusal.
-`--non-interactive fail` ends the turn at the first one, and the command with an exit code of its own: a job in CI then
-does not look as if it had done its work.
+If no user can be asked, `Refusals` answers. `--non-interactive deny` (the default) continues after a refusal.
+`--non-interactive fail` ends the turn at the first one, and the command with its own exit code: a job in CI then does
+not look as if it had done its work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 REPORTED = 5
-"""Refusals that are told one by one."""
+"""The most refusals that are reported one by one."""
 TITLE = 100
 
 
@@ -72,12 +72,12 @@ class Refusals:
         self._note = note
 
     def answer(self, question: PermissionQuestion) -> Choice:
-        """For `Permissions(ask)`."""
+        """The function for `Permissions(ask)`."""
         self._refused(question)
         return False
 
     def close(self) -> None:
-        """Tell how many refusals were not told one by one."""
+        """Report how many refusals were not reported one by one."""
         if self.count > REPORTED:
             self._note(f"accord run: refused {self.count - REPORTED:,} more requests")
 
@@ -92,7 +92,7 @@ class Refusals:
 
 
 def describe_request(question: PermissionQuestion) -> str:
-    """What an agent asked for, safe for a terminal."""
+    """Describe an agent's request, safe for a terminal."""
     call = question.tool_call
     return f"({call.kind}) {label(question.title, TITLE) or 'a request without a title'}"
 
@@ -109,7 +109,7 @@ NON_INTERACTIVE = ["deny", "fail"]
 
 
 class RunClient(NamedTuple):
-    """The client for the agent, and what came of it."""
+    """The client for the agent, and its results."""
 
     client: Client
     writes: Writes
@@ -120,7 +120,7 @@ class RunClient(NamedTuple):
 
 @contextmanager
 def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
-    """The client that the options describe. Questions wait for `view`, which shows what happens."""
+    """Return the client that the options describe. Questions wait for `view`, which shows events."""
     from accord import Terminals
     from accord.services import UsePermissions
     from accord_tools.presentation.work_lines import Writes
@@ -150,7 +150,7 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
 
 
 def _asks_user(options: argparse.Namespace, level: Level, policy: PermissionPolicy | None) -> bool:
-    """Whether a user is there who sees questions, and something may have to be asked."""
+    """Whether a user is present who sees questions, and something may have to be asked."""
     if options.non_interactive is not None or level == "none" or (level == "auto" and policy is None):
         return False
     return has_user() and (not options.json or options.allow is not None)
@@ -170,7 +170,7 @@ def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
 
 @contextmanager
 def _user(view: View) -> Generator[tuple[TerminalUser, RememberedAnswers]]:
-    """The user at the terminal, and the file of the answers that they want to keep."""
+    """Return the user at the terminal, and the file of the answers that they want to keep."""
     from accord import TerminalUser
 
     answers = _opt_in_answers(view.note)
@@ -185,7 +185,7 @@ def _user(view: View) -> Generator[tuple[TerminalUser, RememberedAnswers]]:
 
 
 def _opt_in_answers(note: Callable[[str], None]) -> Any:
-    """The file of remembered answers, which gets only those that its method `keep` was called with before."""
+    """Return the file of remembered answers, which stores only those for which its method `keep` was called."""
     import asyncio
 
     from accord import RememberedAnswers
@@ -209,7 +209,7 @@ def _opt_in_answers(note: Callable[[str], None]) -> Any:
 
 
 def _shown(view: View, declared: v1.ClientCapabilities) -> v1.ClientCapabilities:
-    """The client's capabilities, without subagents where the view does not show them: they come as tool calls then."""
+    """Return the client's capabilities, without subagents if the view does not show them: they are tool calls then."""
     from msgspec.structs import replace  # here, because help loads this module
 
     return declared if view.shows_subagents else replace(declared, subagents=None)
@@ -222,7 +222,7 @@ def _client(
     terminals: Terminals | None,
     elicitation: Elicitation | None = None,
 ) -> Client:
-    """A client that lends files and terminals, those that are given, each use with consent."""
+    """Return a client that lends the given files and terminals, each use with consent."""
     from accord import Client, Files
     from accord.services import Guarded
 

@@ -1,4 +1,4 @@
-"""`accord permissions`: what agents may do without a question in this folder, from where that comes; and revokes it."""
+"""`accord permissions`: lists what agents may do without a question in this folder, and why; and revokes it."""
 
 from __future__ import annotations
 

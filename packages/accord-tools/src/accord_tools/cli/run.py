@@ -1,17 +1,17 @@
 """`accord run`: one turn with an agent, for people and scripts.
 
-This file owns the options and the prompt; `TurnRunner` runs the turn, and a `View` shows it. What arrived is on stdout.
-What went wrong is one line on stderr; a trace that could not be written has a line of its own. The exit code says how
-the turn went, and no process of the agent is left.
+This file owns the options and the prompt; `TurnRunner` runs the turn, and a `View` shows it. The result is on stdout.
+An error is one line on stderr; a trace that could not be written has its own line. The exit code is the outcome of the
+turn, and no process of the agent is left.
 
     accord run -                  the prompt is what comes on standard input, until its end
     git diff | accord run "Why?"  what comes is a second block of the prompt
 
-The second form reads only what somebody sent: a file or a pipe, never a terminal or /dev/null. A pipe may be one that
-the program was started with by chance, as jobs of cron and CI are, and that nobody will ever write to or close. So the
-first byte has `FIRST_BYTE_WITHIN` seconds to come, and the command goes on without it and says so. Once it has come,
-the rest is meant: past the limit it is an error, because half of a diff is not what the user asked about. Reading has a
-thread of its own, which a read that never returns does not keep alive.
+The second form reads only input that somebody sent: a file or a pipe, never a terminal or /dev/null. A pipe may be one
+with which the program was started by chance, as jobs of cron and CI are, and that nobody will ever write to or close.
+So the first byte has `FIRST_BYTE_WITHIN` seconds to come, and the command continues without it and reports that. Once
+it has come, the rest is meant: past the limit it is an error, because half of a diff is not what the user asked about.
+Reading has its own thread, which a read that never returns does not keep alive.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 LARGEST_INPUT = 10_000_000
 """Bytes: more is no prompt for any model."""
 FIRST_BYTE_WITHIN = 5.0
-"""Seconds in which a pipe must give its first byte: programs like `git diff` take a moment."""
+"""Seconds in which a pipe must send its first byte: programs like `git diff` take a moment."""
 
 
 def whole_input() -> str:
-    """All of standard input, however long that takes."""
+    """Return all of standard input, however long that takes."""
     if os.isatty(0):
         print_error("accord run: type the prompt; Ctrl-D on an empty line ends it")
     return InputReader().text() if _input_mode() is not None else ""
 
 
 def piped_input(within: float) -> str | None:
-    """The text of a file or pipe at standard input; None for anything else, and for a pipe that nobody writes to.
+    """Return the text of a file or pipe at standard input; None for anything else, and for a pipe without a writer.
 
     Raises Timeout if a pipe that has begun does not end within so many seconds.
     """
@@ -73,7 +73,7 @@ def piped_input(within: float) -> str | None:
 
 
 def _input_mode() -> int | None:
-    """What kind of file standard input is; None if the program that started us has closed it."""
+    """Return the kind of file of standard input; None if the program that started us has closed it."""
     try:
         return os.fstat(0).st_mode
     except OSError:
@@ -115,7 +115,7 @@ class InputReader:
 class SchemaFile:
     """A JSON Schema in a file, as a type for `session.prompt(output=...)`.
 
-    It has the two methods that models of pydantic have. Raises WrongUsage for a file that is no JSON Schema.
+    It has the two methods of pydantic models. Raises WrongUsage for a file that is no JSON Schema.
     """
 
     def __init__(self, path: str) -> None:
@@ -279,7 +279,7 @@ def run(options: argparse.Namespace) -> int:
     from accord import run as run_loop
 
     if not options.debug:
-        # The one line on stderr says what matters; the library's warnings would repeat it.
+        # The one line on stderr has the essentials; the library's warnings would repeat it.
         import logging
 
         logging.getLogger("accord").addHandler(logging.NullHandler())
@@ -313,7 +313,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _content(options: argparse.Namespace) -> list[str | Path]:
-    """The prompt: what the user wrote, what comes on standard input, and the attached files."""
+    """Return the prompt: the user's text, standard input, and the attached files."""
     files = [Path(file).absolute() for file in options.attach]
     for given, file in zip(options.attach, files, strict=True):
         if not file.is_file():
@@ -360,7 +360,7 @@ async def _run(options: argparse.Namespace) -> int:
 
 
 def _view(options: argparse.Namespace, output: Output) -> tuple[View, WireUpdates | None]:
-    """What shows the turn, and for JSON what keeps the updates before the prompt."""
+    """Return the view of the turn, and for JSON the collector of updates before the prompt."""
     if options.json:
         from accord_tools.cli.events import Events, WireUpdates
 
@@ -383,7 +383,9 @@ def _view(options: argparse.Namespace, output: Output) -> tuple[View, WireUpdate
 
 
 def _code(code: int, output: Output) -> int:
-    """The exit code of the turn; standard error that cannot be written is an error unless its reader has closed it."""
+    """Return the exit code of the turn; standard error that cannot be written is an error unless its reader has closed
+    it.
+    """
     if output.problem_aside is None or isinstance(output_error(output.problem_aside), BrokenPipeError):
         return code
     return UNWRITABLE if code == ENDED_WELL else code
@@ -405,7 +407,7 @@ async def _end(turn: asyncio.Future[int], runner: TurnRunner) -> None:
 
 
 def _duplicate(fd: int) -> int | None:
-    """A descriptor of our own for this stream; None if the program that started us has closed it."""
+    """Return our own descriptor for this stream; None if the program that started us has closed it."""
     try:
         return os.dup(fd)
     except OSError:

@@ -2,8 +2,8 @@
 
     connect ──▶ session (new, or opened again) ──▶ mode, config ──▶ prompt ──▶ `View` ──▶ exit code
 
-Whatever the agent does, the turn ends in bounded time: the start has a limit of its own, silence has one from the start
-on, and the whole turn has one if the user wants it.
+Whatever the agent does, the turn ends in bounded time: the start has its own limit, silence has one from the start on,
+and the whole turn has one if the user wants it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 
 class Interrupts:
-    """Counts Ctrl-C, and does what the count asks for."""
+    """Counts Ctrl-C, and acts on the count."""
 
     def __init__(self) -> None:
         self.count = 0
         self.politely: Callable[[], None] | None = None
         """Asks the running turn to stop; None while no turn runs."""
         self.at_once: Callable[[], None] = lambda: None
-        """Ends what runs without a grace period."""
+        """Ends the running turn without a grace period."""
         self._main = asyncio.current_task()
 
     def interrupt(self) -> None:
@@ -83,7 +83,7 @@ LONGEST_ID = 500
 
 
 def resume_hint(options: argparse.Namespace, session_id: str, *, can_reopen: bool) -> Iterator[Paragraph]:
-    """One line, with the command if the agent can open the session again."""
+    """Return one line, with the command if the agent can open the session again."""
     command = resume_command(options, session_id) if can_reopen else None
     if command is None:
         yield line_of((f"session {label(session_id, LONGEST_ID)}", "dim"))
@@ -92,7 +92,7 @@ def resume_hint(options: argparse.Namespace, session_id: str, *, can_reopen: boo
 
 
 def resume_command(options: argparse.Namespace, session_id: str) -> str | None:
-    """The command that continues a session; None if it cannot be shown as a shell would read it."""
+    """Return the command that continues a session; None if it cannot be shown as a shell would read it."""
     agent: list[str] = options.agent
     named: str | None = getattr(options, "named", None)
     words = ["accord", "run", "--session", session_id]
@@ -154,7 +154,7 @@ class TurnRunner:
                 error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}")
             await self._view.failed(error)
             if self._lent is not None:
-                # The session is all that is left: say how to go on wherever we can.
+                # Only the session is left: print how to continue wherever we can.
                 self._view.summary([*self._lent.writes.lines(), *self._resume_hint()])
             await self._output.flush()
             if not self._options.debug:
@@ -224,7 +224,7 @@ class TurnRunner:
         return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
 
     def _observer(self, trace: Recording | None) -> Observer | None:
-        """What watches the wire: the trace file, and what keeps the updates before the prompt."""
+        """Return the observers of the wire: the trace file, and the collector of updates before the prompt."""
         watching = [observer for observer in (trace, self._early) if observer is not None]
         if len(watching) < 2:
             return watching[0] if watching else None
@@ -242,7 +242,7 @@ class TurnRunner:
         return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     def _limit_of_start(self) -> tuple[float, str]:
-        """Seconds for the agent's first answer, and the option with its value that says so."""
+        """Return the seconds for the agent's first answer, and the option that sets them, with its value."""
         options = self._options
         limits = [(self._start_left, f"--start-timeout {options.start_timeout:g}")]
         if options.idle_timeout:
@@ -254,7 +254,7 @@ class TurnRunner:
     async def _bounded(self, work: Coroutine[Any, Any, T]) -> T:
         """Await this; raises Timeout past the limits of the start, of silence and of the whole turn.
 
-        Neither the start nor the silence counts while the user is asked.
+        Neither the start nor the silence counts during a question to the user.
         """
         loop, idle = asyncio.get_running_loop(), self._options.idle_timeout
         task = asyncio.create_task(work)
@@ -295,7 +295,7 @@ class TurnRunner:
     async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: RunClient) -> Outcome:
         options, view, budget = self._options, self._view, budget_of(self._options)
         await view.opened(Opened(session, remote.info, remote.version))
-        prompt: Callable[..., Any] = session.prompt  # gives another type with a schema than without
+        prompt: Callable[..., Any] = session.prompt  # returns another type with a schema than without
         typed = prompt(
             *options.content,
             timeout=self._left(),
@@ -306,7 +306,7 @@ class TurnRunner:
             output=options.schema,
         )
         reply: Reply = typed.reply if options.schema else typed
-        # The state tells of each update once, as it came; the session tells what readers get for it.
+        # The state reports each update once, unchanged; the session reports its form for readers.
         watched = session.state if view.keeps_wire else session
         stop_watching = watched.on_change(view.question_order.arrived)
         if lent.refusals is not None:
@@ -331,7 +331,7 @@ class TurnRunner:
 
     @contextmanager
     def _stops_politely(self, reply: Reply) -> Generator[None]:
-        """The first Ctrl-C asks the agent to stop, and gives it some seconds for that."""
+        """Ask the agent to stop at the first Ctrl-C, and give it some seconds for that."""
         timers: list[asyncio.TimerHandle] = []
 
         def politely() -> None:

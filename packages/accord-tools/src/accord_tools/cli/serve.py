@@ -252,7 +252,7 @@ def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> N
 def _measured(
     path: str, serving: Callable[..., Coroutine[Any, Any, None]], *, is_one_of_several: bool
 ) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Serve with figures at a path; those of one process of several say which."""
+    """Serve with metrics at a path; those of one process of several name it."""
     from accord.http import MeasuredHost
     from accord.metrics import ServerMetrics
 
@@ -356,7 +356,7 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
 def _summary(
     options: argparse.Namespace, url: str, known: Mapping[str, str | Observer], names: Collection[str] | None
 ) -> list[tuple[str, str]]:
-    """What an operator checks at a start. It names no token."""
+    """Print what an operator checks at a start. It names no token."""
     base = url.removesuffix("/acp")
     rows = [("ready", f"{base}/readyz")]
     if options.metrics is not None:

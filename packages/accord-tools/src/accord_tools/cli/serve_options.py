@@ -47,7 +47,7 @@ def quota_lines() -> str:
 
 
 def quotas_of(given: list[str]) -> Quotas | None:
-    """The quotas that the options name, or None; raises WrongUsage."""
+    """Return the quotas that the options name, or None; raises WrongUsage."""
     from accord.http import Quotas
 
     return made_of("--quota", given, QUOTAS, Quotas, ("posts",)) if given else None
@@ -84,7 +84,7 @@ def number_of(what: str, text: str, most: float = 10**12) -> float:
     return number
 
 
-# What the process of each agent may use
+# Limits of each agent's process
 
 
 def confinement_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +106,7 @@ def confinement_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
-    """The limits that the options name, or None; raises WrongUsage."""
+    """Return the limits that the options name, or None; raises WrongUsage."""
     from accord.http import ProcessLimits
 
     try:
@@ -117,7 +117,7 @@ def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
 
 
 def container_of(options: argparse.Namespace) -> Container | None:
-    """The container that the options name, or None; raises WrongUsage."""
+    """Return the container that the options name, or None; raises WrongUsage."""
     if options.container is None:
         if options.container_folder or options.container_network or options.container_engine:
             raise WrongUsage("--container-folder, --container-network and --container-engine go with --container IMAGE")
@@ -170,7 +170,7 @@ def operator_arguments(group: argparse._ActionsContainer) -> None:  # pyright: i
 
 
 def operator_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What these options say, as arguments of `Hosts` and `operator`; raises WrongUsage."""
+    """Return these options as arguments of `Hosts` and `operator`; raises WrongUsage."""
     for name, needing in (("--peer-ca", options.peer_ca), ("--peer-certificate-key", options.peer_certificate_key)):
         if needing is not None and options.peer_certificate is None:
             raise WrongUsage(f"{name} requires --peer-certificate")
@@ -194,7 +194,7 @@ def sharing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def shared_host(hosted: Host, options: argparse.Namespace) -> Host:
-    """What is served, with one agent for all connections of an owner if the options ask for it."""
+    """Return the host, with one agent for all connections of an owner if the options ask for it."""
     if not options.shared:
         if options.detached is not None:
             raise WrongUsage("--detached requires --shared")
@@ -208,7 +208,7 @@ def shared_host(hosted: Host, options: argparse.Namespace) -> Host:
 
 
 def process_count(options: argparse.Namespace) -> int:
-    """How many processes are asked for; raises WrongUsage."""
+    """Return how many processes are requested; raises WrongUsage."""
     given: str = options.processes
     if not given.isdecimal() or not 1 <= int(given) <= MOST_PROCESSES:
         raise WrongUsage(f"--processes must be a number from 1 to {MOST_PROCESSES}, got {given!r}")
@@ -218,7 +218,7 @@ def process_count(options: argparse.Namespace) -> int:
 
 
 def keep_sessions_in(options: argparse.Namespace) -> None:
-    """Tell the agents of this server where to keep their sessions."""
+    """Set where the agents of this server store their sessions."""
     if options.store is not None:
         if not options.store:
             raise WrongUsage("--store must be a URL, such as postgresql://db/accord, or the path of a file")
@@ -226,7 +226,7 @@ def keep_sessions_in(options: argparse.Namespace) -> None:
 
 
 def hosts_of(options: argparse.Namespace) -> Hosts | None:
-    """The hosts that the options name, or None."""
+    """Return the hosts that the options name, or None."""
     if options.hosts is None:
         for name, given in (
             ("--peer", options.peer),
@@ -274,9 +274,10 @@ def _keys(file: str) -> list[str]:
 def run_processes(
     count: int, options: argparse.Namespace, serve: Callable[..., None], say_where: Callable[[str], None]
 ) -> int:
-    """Serve with so many processes until a signal ends them; returns the exit status.
+    """Serve with this many processes until a signal ends them; returns the exit status.
 
-    `serve` serves until a signal, and takes what is different in each process: `listening`, `hosts` and `on_ready`.
+    `serve` serves until a signal, and takes the arguments that differ between processes: `listening`, `hosts` and
+    `on_ready`.
     """
     if not hasattr(os, "fork"):
         raise WrongUsage("--processes is not available on Windows; use --hosts with a file")
@@ -306,7 +307,7 @@ def run_processes(
 
 @contextmanager
 def _directory(options: argparse.Namespace) -> Generator[str]:
-    """Where the hosts are listed: as the options say, or in a file of a private folder, for the processes alone."""
+    """Return where the hosts are listed: from the options, or a file of a private folder, for the processes alone."""
     if options.hosts is not None:
         yield options.hosts
         return

@@ -1,4 +1,4 @@
-"""Opening a session as the user wants it: the agent, its own options, a login before, and which session.
+"""Opening a session with the user's options: the agent, its own options, a login, and the choice of the session.
 
 `accord run` and every other command that talks to an agent in a session share this:
 
@@ -30,7 +30,9 @@ COLUMNS = 60
 
 
 async def find_session(remote: RemoteAgent, program: str, given: str) -> KnownSession | None:
-    """The session whose id is `given`, or starts with it; None if no session has it, WrongUsage if several do."""
+    """Return the session whose id is `given`, or starts with it; None if there is none, WrongUsage if there are
+    several.
+    """
     from accord_tools.configuration.last_sessions import known_sessions
 
     known = await known_sessions(remote, program)
@@ -52,7 +54,7 @@ async def latest_session(remote: RemoteAgent, program: str, folder: str) -> str:
     known = await known_sessions(remote, program, folder)
     if not known:
         raise WrongUsage(f"the agent has no session of the folder {folder} to continue; leave out --continue")
-    if known[0].updated is None:  # an agent that does not tell times may list its sessions in any order
+    if known[0].updated is None:  # an agent that sends no times may list its sessions in any order
         there = {session.id for session in known}
         ours = [it.id for it in last_sessions(program, folder) if it.id in there]
         return next(iter(ours), known[0].id)
@@ -69,7 +71,7 @@ def read_mcp_file(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
     try:
         said = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):
-        said = None  # it may have comments; the reader below says what is wrong
+        said = None  # it may have comments; the reader below reports problems
     try:
         return codec.convert(said, list[v1.McpServer]) if isinstance(said, list) else load_mcp_servers(path, cwd=cwd)
     except DecodeError as error:
@@ -112,7 +114,7 @@ def folder_argument(group: argparse._ActionsContainer) -> None:  # pyright: igno
 
 
 def session_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:  # pyright: ignore[reportPrivateUsage]
-    """Add the options that say which session, and how it is set up; returns their group."""
+    """Add the options that choose and set up a session; returns their group."""
     group = parser.add_argument_group("the session")
     folder_argument(group)
     option(group, "--session ID", "continue this session; the start of its id is enough")
@@ -151,7 +153,7 @@ def _rounds(text: str) -> int:
 
 
 def budget_of(options: argparse.Namespace) -> Budget | None:
-    """The budget of each turn; None if no limit is given."""
+    """Return the budget of each turn; None if no limit is set."""
     limits = {name: getattr(options, name) for name in ("max_cost", "max_turns", "max_time")}
     if all(most is None for most in limits.values()):
         return None
@@ -161,7 +163,7 @@ def budget_of(options: argparse.Namespace) -> Budget | None:
 
 
 def stopped_by(outcome: Outcome, budget: Budget | None) -> str | None:
-    """The option that stopped the turn, with its value; None if none did."""
+    """Return the option that stopped the turn, with its value; None if none did."""
     if outcome.exceeded is None or budget is None:
         return None
     return f"--{outcome.exceeded.replace('_', '-')} {budget.limits[outcome.exceeded]:g}"
@@ -200,7 +202,7 @@ def prepare_session(options: argparse.Namespace) -> None:
 async def open_session(
     options: argparse.Namespace, remote: RemoteAgent, servers: Sequence[v1.McpServer], *, replay: bool = False
 ) -> RemoteSession:
-    """Open the session that the options mean, with its past if `replay`, remember it, and set what they set."""
+    """Open the session that the options mean, with its past if `replay`, remember it, and apply their settings."""
     from accord_tools.configuration import last_sessions
 
     session_id = await _chosen_session(options, remote)
@@ -241,7 +243,7 @@ def _value(session: RemoteSession, key: str, text: str) -> str | bool:
 
 
 async def _chosen_session(options: argparse.Namespace, remote: RemoteAgent) -> str | None:
-    """The session that `--session` or `--continue` means; None for a new one."""
+    """Return the session that `--session` or `--continue` means; None for a new one."""
     if options.continues:
         return await latest_session(remote, _program(options), absolute(options.cwd))
     if options.session is not None:

@@ -1,4 +1,4 @@
-"""`accord sessions`: lists, shows, exports, forks and deletes the sessions that an agent keeps."""
+"""`accord sessions`: lists, shows, exports, forks and deletes an agent's sessions."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _lines(session: RemoteSession, updates: Iterable[bytes]) -> Iterator[str]:
 
 
 async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSession:
-    """The session with its past; AccordError says what an agent cannot do."""
+    """Return the session with its past; raises AccordError if the agent cannot do that."""
     if not remote.capabilities.sessions.load:
         raise AccordError("the agent cannot load sessions, so their past is not known here (loadSession)")
     found = await _found(remote, program, given)

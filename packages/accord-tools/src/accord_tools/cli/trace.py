@@ -1,4 +1,4 @@
-"""`accord trace`: records what an editor and an agent say to each other, and looks at recordings."""
+"""`accord trace`: records the messages between an editor and an agent, and shows recordings."""
 
 from __future__ import annotations
 
@@ -357,7 +357,7 @@ def run(options: argparse.Namespace) -> int:
         most_file=size_option("--max-size", options.max_size),
         most_folder=size_option("--keep", options.keep),
     )
-    if not options.agent and options.named is None:  # the default agent is nothing that an editor would start here
+    if not options.agent and options.named is None:  # the default agent is not one that an editor would start here
         raise WrongUsage("name the agent: accord trace -- COMMAND..., or -a AGENT; see accord trace --help")
     command = local_command(options)
     if options.output is not None:

@@ -1,7 +1,7 @@
 """The options of traces: FILE of the commands that read them, and `--trace FILE` of those that speak the protocol.
 
-FILE is a path, a part of a kept trace's name, or nothing for the newest kept trace. A recording is announced while it
-goes on, like that of a tap, so that viewers find it.
+FILE is a path, a part of a stored trace's name, or nothing for the newest stored trace. A recording is announced while
+it runs, like that of a tap, so that viewers find it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def find_trace(given: str | None) -> str:
 
 
 def live_trace(path: str) -> KeptTrace | None:
-    """The trace that is being written to this file; None if none is."""
+    """Return the trace that is being written to this file; None if none is."""
     from accord_tools.tap import kept_traces
 
     real = str(Path(path).resolve())
@@ -75,7 +75,7 @@ def readable_trace(path: str) -> Generator[None]:
 
 
 def size_option(what: str, text: str) -> int:
-    """A size such as 64M, in bytes; `what` names the option in an error."""
+    """Parse a size such as 64M, in bytes; `what` names the option in an error."""
     found = _SIZE.fullmatch(text.strip())
     if found is None or not int(found[1]):
         raise WrongUsage(
@@ -85,7 +85,7 @@ def size_option(what: str, text: str) -> int:
 
 
 def trace_arguments(group: argparse.ArgumentParser | _ArgumentGroup, what: str = "all messages") -> None:
-    """Add the options; `what` says what is recorded."""
+    """Add the options; `what` describes the recording."""
     option(group, "--trace FILE", f"record {what} in this file, as JSON lines")
     option(group, "--trace-secrets", "do not mask secrets in the --trace file")
     option(
@@ -103,7 +103,7 @@ def recorded_trace(
 ) -> Generator[Recording | None]:
     """The recording that the options name, if they name one.
 
-    If writing it fails, the command continues without it and keeps its exit code; one line says so at the end.
+    If writing it fails, the command continues without it and keeps its exit code; one line reports it at the end.
     """
     if options.trace is None:
         yield None

@@ -171,7 +171,7 @@ def _collapsed(shown: Iterable[Entry], look: TraceRows) -> Iterator[str]:
 
 
 class TraceRows:
-    """How entries look as rows of this terminal, or of a pipe."""
+    """The form of entries as rows of this terminal, or of a pipe."""
 
     def __init__(self, header: TraceHeader | None, name: str = "") -> None:
         self._appearance: Appearance = streams().answer
@@ -180,7 +180,7 @@ class TraceRows:
         self._first_session = ""
 
     def row(self, entry: Entry, run: list[Entry] | None = None) -> str:
-        """This entry, or the run of chunks that it begins, as one row that is safe for a terminal."""
+        """Return this entry, or the run of chunks that it begins, as one row that is safe for a terminal."""
         self._first_session = self._first_session or entry.session
         arrow = ARROWS[(entry.event.direction == "out") != self._is_agents]
         start = f"{self._name}{seconds_in_words(entry.event.time):>9} {arrow} "

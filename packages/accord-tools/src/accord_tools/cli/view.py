@@ -1,10 +1,10 @@
 """`View`: shows a turn to the person or program that started the command, as text or as JSON.
 
-`QuestionOrder` lets a question wait for what came before it, and what came after it wait for the answer. A permission
-request is handled the moment it arrives, but the text before it is still on its way through the turn's queue. So
-everything is counted when it arrives and when it was shown. A request *stops* the display at the first number: the
-question waits until the second number has reached it, and no more is shown until the request is answered. Adjacent
-chunks of text may be joined in the queue, which is why text counts by its length.
+`QuestionOrder` lets a question wait for earlier output, and later output wait for the answer. A permission request is
+handled the moment it arrives, but the text before it is still on its way through the turn's queue. So everything is
+counted on arrival and when it is shown. A request *stops* the display at the first number: the question waits until the
+second number has reached it, and no more is shown until the request is answered. Adjacent chunks of text may be joined
+in the queue, which is why text counts by its length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class QuestionOrder:
-    """Counts what has arrived and what was shown."""
+    """Counts the arrived and the shown output."""
 
     def __init__(self, weigh: Callable[[Any], int] | None = None) -> None:
         self._weigh = weigh or _weight
@@ -45,13 +45,13 @@ class QuestionOrder:
         self._change.set()
 
     def over(self) -> None:
-        """No more will arrive, and what is left may be shown."""
+        """Note that no more will arrive, and the rest may be shown."""
         self._is_over = True
         self._change.set()
 
     @contextmanager
     def stopped(self) -> Generator[None]:
-        """Inside this context, nothing is shown that arrives from now on."""
+        """During this block, show nothing that arrives from now on."""
         stop = self._arrived
         self._stops.append(stop)
         try:
@@ -90,7 +90,7 @@ def _weight(update: Any) -> int:
 
 
 class Opened(NamedTuple):
-    """An open session, and what its agent says about itself."""
+    """An open session, and its agent's details."""
 
     session: RemoteSession
     agent: v1.Implementation | None
@@ -99,11 +99,11 @@ class Opened(NamedTuple):
 
 
 MOST_FAILED = 64
-"""Commands that failed of which a view keeps how they ended, the newest."""
+"""Failed commands whose endings a view keeps, the newest."""
 
 
 class FailedCommands:
-    """How the commands that we ran for the agent ended, those that failed, by the ids of their terminals."""
+    """The endings of failed commands that we ran for the agent, by the ids of their terminals."""
 
     def __init__(self) -> None:
         self._endings: dict[str, str] = {}
@@ -119,7 +119,7 @@ class FailedCommands:
                 del self._endings[old]
 
     def ending(self, terminal_id: str) -> str | None:
-        """How this command ended; None if it has not failed."""
+        """Return how this command ended; None if it has not failed."""
         return self._endings.get(terminal_id)
 
 
@@ -130,7 +130,7 @@ class View(ABC):
     """Whether it needs the updates as the JSON that they came as."""
 
     shows_subagents = False
-    """Whether it shows what subagents do."""
+    """Whether it shows the work of subagents."""
 
     def __init__(self, question_order: QuestionOrder | None = None) -> None:
         self.question_order = question_order or QuestionOrder()
@@ -138,11 +138,11 @@ class View(ABC):
 
     @abstractmethod
     def waiting(self, text: str) -> None:
-        """Say what is waited for, where there is a place for that."""
+        """Show what is being waited for, if there is a place for that."""
 
     @abstractmethod
     async def opened(self, opened: Opened) -> None:
-        """Show that the session is open, and what came with it."""
+        """Show that the session is open, and its first updates."""
 
     def data(self, value: object) -> None:  # noqa: B027
         """Show the answer as data, where it is not shown as text."""
@@ -160,7 +160,7 @@ class View(ABC):
         """Show how the turn ended."""
 
     def stop(self) -> None:  # noqa: B027
-        """Take away what moves, because the command ends."""
+        """Remove moving parts, because the command ends."""
 
     @abstractmethod
     async def failed(self, error: AccordError) -> None:
@@ -168,11 +168,11 @@ class View(ABC):
 
     @abstractmethod
     def summary(self, *groups: Iterable[Paragraph]) -> None:
-        """Show what is to be said after the turn: the written files, and the session."""
+        """Show the summary after the turn: the written files, and the session."""
 
     @abstractmethod
     def interrupted(self) -> None:
-        """Say that the agent was asked to stop."""
+        """Show that the agent was asked to stop."""
 
     @abstractmethod
     def agent_line(self, text: str) -> None:
@@ -189,4 +189,4 @@ class View(ABC):
 
     @abstractmethod
     def asking(self) -> AbstractAsyncContextManager[None]:
-        """While a question is open: what came before it is shown first, and nothing is printed over it."""
+        """During a question: earlier output is shown first, and nothing is printed over the question."""

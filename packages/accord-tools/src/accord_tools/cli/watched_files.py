@@ -1,8 +1,8 @@
 """`WatchedFiles`: the Python files of a program, for commands that load it again when one of them changes.
 
-Changes are found by looking at the times and sizes of the files, a few times a second: a project has some hundred
-files, and looking at them takes about a millisecond. A package that is told of changes by the system would save that,
-and need an extra and a thread.
+Changes are found by checking the times and sizes of the files, a few times a second: a project has some hundred files,
+and checking them takes about a millisecond. A package with notifications of the system would save that, but need an
+extra and a thread.
 """
 
 from __future__ import annotations

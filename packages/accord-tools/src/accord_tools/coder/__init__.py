@@ -1,1 +1,1 @@
-"""`accord agent`: a coding agent with a real model, written with nothing but the public interface of Accord."""
+"""`accord agent`: a coding agent with a real model, written only with the public interface of Accord."""

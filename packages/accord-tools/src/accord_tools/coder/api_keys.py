@@ -19,14 +19,14 @@ _SECRETS = re.compile(r"(?:ANTHROPIC|OPENAI)_(?:\w+_)?(?:KEY|SECRET|TOKEN)")
 
 
 def without_secrets(key_variable: str | None) -> dict[str, str]:
-    """Variables for a command that the model runs: those of ours that hold a provider's secret, empty."""
+    """Return variables for a command that the model runs: those of ours that contain a provider's secret, empty."""
     return dict.fromkeys((it for it in os.environ if it == key_variable or _SECRETS.fullmatch(it)), "")
 
 
 def stored_key(api: str) -> str | None:
-    """The key for this API, or None."""
+    """Return the key for this API, or None."""
     name = _name(api)
-    with suppress(Exception):  # a keyring may be missing, locked or broken; the file is the other place
+    with suppress(Exception):  # a keyring may be missing, locked or broken; then the file has it
         found: str | None = _keyring().get_password(SERVICE, name)
         if found:
             return found

@@ -1,4 +1,4 @@
-"""`CoderSettings`: what the coding agent is told by its command line, by the project's file and by the user's.
+"""`CoderSettings`: the coding agent's settings from its command line, the project's file and the user's.
 
     provider = "local"                    # the user's file, agent.toml in the folder of settings
     model = "qwen3"
@@ -20,7 +20,7 @@
     answer = "allow"
     commands = ["make test"]
 
-An option of the command line counts more than a file, and the project's file more than the user's. A project's file,
+An option of the command line takes precedence over a file, and the project's file over the user's. A project's file,
 `.accord/agent.toml`, is read if the user trusts its repository. It may make the agent stricter, never less strict: it
 names no provider and no mode, and its rules ask or reject.
 """
@@ -54,7 +54,7 @@ OF_PROJECT = ("model", "effort", "context", "price", "models", "mcp", "rules")
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where models are reached."""
+    """The location of models."""
 
     api: Api = "openai"
     base_url: str | None = None
@@ -79,7 +79,7 @@ class McpEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
 
 
 class CoderFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one file, or the command line, says."""
+    """The settings of one file, or of the command line."""
 
     provider: str | None = None
     api: Api | None = None
@@ -106,7 +106,7 @@ class Layer(NamedTuple):
 
 
 def parse(text: str, source: str) -> CoderFile:
-    """What a file says; raises ConfigurationError, which names the place and what may be meant."""
+    """Parse a file; raises ConfigurationError, which names the place and the word that may be meant."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -142,7 +142,7 @@ def _policy(said: CoderFile, source: str) -> PermissionPolicy:
 
 
 def user_layer() -> Layer | None:
-    """The user's file; None if there is none."""
+    """Return the user's file; None if there is none."""
     path = config_folder() / NAME
     try:
         return Layer(str(path), parse(path.read_text(encoding="utf-8-sig"), str(path)))
@@ -153,7 +153,7 @@ def user_layer() -> Layer | None:
 
 
 def project_layer(folder: Path) -> Layer | None:
-    """The file of the project that a folder belongs to; None if there is none, or the user does not trust it."""
+    """Return the file of the project that a folder belongs to; None if there is none, or the user does not trust it."""
     repository = find_repository(folder)
     if repository is None or not is_folder_trusted(repository):
         return None
@@ -172,17 +172,17 @@ def project_layer(folder: Path) -> Layer | None:
 
 
 class CoderSettings:
-    """All layers, the one that counts most first."""
+    """All layers, the one with precedence first."""
 
     def __init__(self, layers: Sequence[Layer | None]) -> None:
         self.layers = [layer for layer in layers if layer is not None]
 
     def with_project(self, folder: Path) -> CoderSettings:
-        """The same for a session in this folder: its project's file comes after the command line."""
+        """Return the same for a session in this folder: its project's file comes after the command line."""
         return CoderSettings([*self.layers[:1], project_layer(folder), *self.layers[1:]])
 
     def value(self, key: str) -> tuple[Any, str]:
-        """What a key says, and where; None and an empty text if nothing says it."""
+        """Return the value of a key, and its source; None and an empty text if nothing sets it."""
         for source, said in self.layers:
             if (value := getattr(said, key)) is not None:
                 return value, source
@@ -193,7 +193,7 @@ class CoderSettings:
 
     @property
     def model_settings(self) -> ModelSettings:
-        """What models need; raises ConfigurationError for a provider that is not there."""
+        """Return the settings for models; raises ConfigurationError for an unknown provider."""
         name, source = self.value("provider")
         known: Mapping[str, Provider] = self._tables("providers")
         if name is not None and name not in known:
@@ -212,7 +212,7 @@ class CoderSettings:
         return [entry.as_server(name) for name, entry in self._tables("mcp").items()]
 
     def shown(self) -> Iterator[tuple[str, str, str]]:
-        """Each key that something sets, its value as JSON, and where it comes from."""
+        """Return each key that something sets, its value as JSON, and its source."""
         for key in CoderFile.__struct_fields__:
             for source, said in self.layers:
                 value: Any = msgspec.to_builtins(getattr(said, key))

@@ -1,6 +1,7 @@
-"""The tools of a turn: files, commands, search, plans and subagents of ours, and those of the session's MCP servers.
+"""The tools of a turn: our own for files, commands, search, plans and subagents, and those of the session's MCP
+servers.
 
-Files and commands are the client's where it lends them, else those of this machine.
+Files and commands are the client's if it lends them, else those of this machine.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ async def run_command(
 
 
 def how_ended(result: CommandResult | v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> str:
-    """How a command ended, for the model."""
+    """Describe how a command ended, for the model."""
     return f"Exit code {result.exit_code}." if result.signal is None else f"It was ended by {result.signal}."
 
 
@@ -70,14 +71,16 @@ def shortened(output: str) -> str:
 MOST_BACKGROUND = 10
 """Commands that one session may have in the background."""
 _OVERLAP = 200
-"""Characters by which the end of what was read is found again, once the beginning of the output was dropped."""
+"""Characters by which the end of the text that was read is found again, once the beginning of the output was
+dropped.
+"""
 
 
 @dataclass
 class BackgroundCommand:
     """A command that runs on while the model does other things: in a terminal of the session, which ends it.
 
-    The terminal is the client's where it lends terminals, else one of this machine.
+    The terminal is the client's if it lends terminals, else one of this machine.
     """
 
     session: Session[ModelConversation]
@@ -102,7 +105,7 @@ class BackgroundCommand:
         return command
 
     async def news(self, within: float) -> str:
-        """What it has printed since this was last called, and how it stands; waits so many seconds for its end."""
+        """Return its output since the last call, and its status; waits this many seconds for its end."""
         if within:
             with suppress(TimeoutError):
                 async with asyncio.timeout(within):
@@ -151,7 +154,7 @@ async def stop_command(use: ToolUse, number: Number) -> ToolOutput:
 
 
 async def _shown(call: Tool, text: str) -> ToolOutput:
-    """Show the user what the model reads."""
+    """Show the user the model's view."""
     await call.text(text)
     return ToolOutput(text)
 
@@ -165,7 +168,7 @@ def _command(use: ToolUse, number: int) -> BackgroundCommand:
 
 
 def delegate_tool(work: Callable[[Turn[ModelConversation], str], Awaitable[str]]) -> ToolDefinition:
-    """The tool; `work` does a task as a turn of its own, and returns what is reported."""
+    """Return the tool; `work` runs a task as a turn of its own, and returns its report."""
 
     @tool("Give a self-contained part of the work to a subagent, such as a search through many files.")
     async def delegate(
@@ -308,7 +311,7 @@ async def _put_back(use: ToolUse, written: Sequence[FileChange]) -> list[str]:
 
 
 async def text_of(use: ToolUse, path: str) -> str | None:
-    """The text of a file; None if there is none that can be read."""
+    """Return the text of a file; None if there is none that can be read."""
     try:
         return await use.turn.files.read(path)
     except PeerError:
@@ -316,7 +319,7 @@ async def text_of(use: ToolUse, path: str) -> str | None:
 
 
 def numbered(text: str, first: int) -> str:
-    """Text with the numbers of its lines, and long lines shortened."""
+    """Return text with the numbers of its lines, and long lines shortened."""
     return "\n".join(f"{number}\t{line[:LONGEST_LINE]}" for number, line in enumerate(text.splitlines(), first))
 
 

@@ -39,7 +39,7 @@ MODELS = "models"
 LISTING = 5.0
 """Seconds in which the provider must list its models, or only the chosen one is offered.
 
-The answer to `session/new` waits for the list: a client such as `accord run --model X` takes it at its word.
+The answer to `session/new` waits for the list: a client such as `accord run --model X` relies on it.
 """
 
 EFFORTS = {"As usual": [DEFAULT_EFFORT], "Thinks": ["low", "medium", "high"]}
@@ -59,7 +59,7 @@ def coding_agent(
     unstable: bool = False,
     files: CoderSettings | None = None,
 ) -> Agent[ModelConversation]:
-    """A coding agent with these settings; `files` add the project's to those of each session."""
+    """Return a coding agent with these settings; `files` add the project's to those of each session."""
     agent = Agent(
         "accord-agent",
         title="Accord",
@@ -81,7 +81,7 @@ def coding_agent(
 
 
 def skill_folders(session: Session[ModelConversation]) -> list[Path]:
-    """The folders of skills: those of the project, if the user trusts its repository, and the user's own."""
+    """Return the folders of skills: those of the project, if the user trusts its repository, and the user's own."""
     repository = find_repository(session.cwd)
     trusts = repository is not None and is_folder_trusted(repository)
     projects = [session.cwd / ".agents" / "skills", session.cwd / ".claude" / "skills"] if trusts else []
@@ -90,7 +90,7 @@ def skill_folders(session: Session[ModelConversation]) -> list[Path]:
 
 @dataclass
 class _Sessions:
-    """What sessions offer and what their turns do."""
+    """The options of sessions and the work of their turns."""
 
     agent: Agent[ModelConversation]
     settings: ModelSettings
@@ -165,7 +165,7 @@ class _Sessions:
         return stop_reason
 
     async def _model(self, turn: Turn[ModelConversation]) -> tuple[Model, Callable[[str], str]]:
-        """The model of a turn, and what masks the secrets of its endpoint in a text."""
+        """Return the model of a turn, and the function that masks the secrets of its endpoint in a text."""
         used = turn.provider(MODELS)
         if used is None:
             raise RequestError.invalid_request(f"the client has disabled the provider {MODELS!r}: set it to go on")
@@ -175,11 +175,11 @@ class _Sessions:
         return await self.models.get(endpoint), str if endpoint is None else endpoint.hidden
 
     def _set_by_client(self, endpoint: Endpoint) -> Endpoint | None:
-        """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
+        """Return this endpoint if the client has set it; None for our own, which has a key and settings of the user."""
         return None if endpoint is self.own else endpoint
 
     def _first_model(self, session: Session[ModelConversation]) -> str:
-        """The model that a session begins with; the user's choice counts where the same kind of API is spoken."""
+        """Return the first model of a session; the user's choice applies if the same kind of API is spoken."""
         endpoint, settings = session.provider(MODELS), self._settings_of(session)
         if endpoint is None or endpoint.api_type == self.own.api_type:
             return model_name(settings, api_of(settings))
@@ -230,7 +230,7 @@ class _Sessions:
 
 
 def _own_endpoint(settings: ModelSettings) -> Endpoint:
-    """Where the user's own models are; the client is told of it."""
+    """Return the endpoint of the user's own models, which the client may read."""
     api = api_of(settings)
     try:
         return Endpoint(FACTS[api].kind, url_of(api, settings) or FACTS[api].url)

@@ -1,6 +1,6 @@
-"""The conversation with a model, what is asked of it, what comes back as it streams, and what goes wrong.
+"""The conversation with a model: its requests, its streamed answers, and its errors.
 
-The conversation has a form that belongs to no provider; it is kept with the session. Errors have the provider's own
+The conversation is in a form that belongs to no provider; it is stored with the session. Errors have the provider's own
 words.
 """
 
@@ -30,7 +30,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class ModelConversation(Struct):
-    """The messages so far, and what they have cost; the state of a session."""
+    """The messages so far, and their cost; the state of a session."""
 
     messages: list[ModelMessage] = field(default_factory=list[ModelMessage])
     used: int = 0
@@ -41,7 +41,7 @@ class ModelConversation(Struct):
     written: int = 0
     """Tokens that it has written."""
     summary: str | None = None
-    """What was said before the first message, once the beginning was replaced."""
+    """The summary of the conversation before the first message, once the beginning was replaced."""
     folder: str | None = None
     """The session's folder and git state when the session began: a prompt that stays the same is cached."""
 
@@ -50,7 +50,7 @@ class ModelConversation(Struct):
         add_parts(self.messages, role, parts)
 
     def close_calls(self, why: str) -> None:
-        """Give each call without a result this one: no provider takes a conversation with an open call."""
+        """Give each call without a result this one: no provider accepts a conversation with an open call."""
         answered = {part.call_id for message in self.messages for part in message.parts if isinstance(part, ResultPart)}
         for at, message in enumerate(list(self.messages)):
             missing = [ResultPart(call.id, why, failed=True) for call in message.calls if call.id not in answered]
@@ -63,7 +63,7 @@ class ModelConversation(Struct):
                 self.messages.insert(at + 1, ModelMessage("user", list(missing)))
 
     def follow(self, history: SessionState) -> None:
-        """Begin again with what the user and the model said, after the session was rewound.
+        """Begin again with the user's and the model's messages, after the session was rewound.
 
         The record has no results of tools: the model reads again what it still needs.
         """
@@ -78,7 +78,7 @@ class ModelConversation(Struct):
                 self.add("assistant", TextPart(said.text))
 
     def replace(self, summary: str) -> None:
-        """Begin again, with this summary of what was said so far."""
+        """Begin again, with this summary of the conversation so far."""
         self.messages = []
         self.summary = summary
         self.used = 0
@@ -105,7 +105,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
 
 Event: TypeAlias = TextDelta | ThoughtDelta | ThoughtPart | ModelAnswer
-"""What is said, as it comes; and at the end the whole answer."""
+"""The answer as it streams, and at the end the whole of it."""
 
 
 LONGEST = 600
@@ -134,7 +134,7 @@ class ModelError(AccordError):
 
 
 def said_in(body: object) -> str:
-    """What the provider says in an error's body, whichever of the usual forms it has."""
+    """Return the provider's text in an error's body, whichever of the usual forms it has."""
     read: object = body
     if isinstance(body, str):
         try:

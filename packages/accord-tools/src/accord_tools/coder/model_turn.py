@@ -1,7 +1,7 @@
-"""`ModelTurn`: the model is asked, uses tools, and is asked again, until it has nothing more to do.
+"""`ModelTurn`: asks the model, runs its tools, and asks it again, until it has nothing more to do.
 
-Before the first question stand the instructions: how to work, the machine, and the project's own. When the context is
-full, a summary takes the place of the conversation so far.
+The instructions come before the first question: how to work, the machine, and the project's own. When the context is
+full, a summary replaces the conversation so far.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WISH = (
 async def compact(
     session: Session[ModelConversation], model: Model, name: str, conversation: ModelConversation
 ) -> None:
-    """Let the model summarise the conversation, and put the summary in its place; the latest prompt stays."""
+    """Let the model summarise the conversation, and replace it by the summary; the latest prompt stays."""
     latest = conversation.messages[-1]
     is_prompt = latest.role == "user" and any(isinstance(part, TextPart) for part in latest.parts)
     earlier = conversation.messages[:-1] if is_prompt else conversation.messages
@@ -64,7 +64,7 @@ async def compact(
 
 
 def _with_wish(messages: list[ModelMessage]) -> list[ModelMessage]:
-    """The messages and the wish; no two messages of the user stand side by side."""
+    """Return the messages and the request; no two messages of the user are adjacent."""
     last = messages[-1]
     if last.role == "assistant":
         return [*messages, ModelMessage("user", [TextPart(WISH)])]
@@ -72,7 +72,7 @@ def _with_wish(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Files with a project's instructions; the first that a folder has counts."""
+"""Files with a project's instructions; the first one in a folder counts."""
 
 MOST = 40_000
 """Characters of a project's instructions that are read."""
@@ -160,7 +160,7 @@ def _of_folder(project: Project, folder: Path) -> str | None:
 
 
 MOST_ROUNDS = 200
-"""How often the model is asked in one turn."""
+"""The most requests to the model in one turn."""
 
 CANCELLED = "The user cancelled this."
 
@@ -233,7 +233,7 @@ class ModelTurn:
                 return "refusal"
             calls = finished.calls
             if delegate:
-                await turn.session.save()  # a crash loses no more than the round that runs
+                await turn.session.save()  # a crash loses at most the round that is running
             for call in calls:
                 result = await tools.use(call)
                 self.used |= set() if result.failed else {call.name}
@@ -270,7 +270,7 @@ class ModelTurn:
         return conversation.messages[-1].text
 
     async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolUse) -> ModelAnswer:
-        """One answer of the model, told as it streams."""
+        """Return one answer of the model, and show it as it streams."""
         question = ModelRequest(
             model=self.name,
             system=await instructions(turn.session, self._mode),

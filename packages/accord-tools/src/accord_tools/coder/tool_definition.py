@@ -160,7 +160,7 @@ class ToolUse:
         return [*(it.spec for it in self._ours.values()), *theirs]
 
     async def use(self, call: ModelCall) -> ResultPart:
-        """Do what the model wants; what goes wrong is told to the model, which may try something else."""
+        """Run the model's tool call; the model gets any error, and may try something else."""
         try:
             given = await self._used(call)
         except (msgspec.DecodeError, msgspec.ValidationError) as error:

@@ -49,7 +49,7 @@ NO_GRAPHICS = Graphics()
 
 
 def ask_terminal(reads: int, writes: int, within: float = WITHIN) -> tuple[Graphics, str]:
-    """How the terminal shows images, and what the user typed while it was asked."""
+    """Return how the terminal shows images, and the input that the user typed during the query."""
     assert sys.platform != "win32"
     import termios
     import tty

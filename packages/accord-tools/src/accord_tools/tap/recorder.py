@@ -62,7 +62,7 @@ class Recording:
 
     @property
     def problem(self) -> OSError | None:
-        """Why the recording has ended; None while it goes on."""
+        """Why the recording has ended; None while it continues."""
         return self._problem or self._file.problem
 
     def __call__(self, event: TraceEvent) -> None:

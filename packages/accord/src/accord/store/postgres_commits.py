@@ -57,12 +57,12 @@ class PostgresWrite:
 
     @property
     def key(self) -> Key:
-        """Whose write it is."""
+        """Return the session and the holder of this write."""
         return key_of(self.session)
 
     @property
     def size(self) -> int:
-        """Roughly the bytes that it adds to a statement."""
+        """Return about how many bytes it adds to a statement."""
         return WRITE_SIZE + sum(map(len, self.updates))
 
 
@@ -117,11 +117,11 @@ class Commits:
             await asyncio.wait([self._committing])
 
     def place(self, session: StoredSession, number: int, length: int) -> None:
-        """Remember where the updates of a session go that was just created or taken."""
+        """Remember the position of the next update of a session that was just created or taken."""
         self._places[key_of(session)] = Place(number, length)
 
     async def find_place(self, session: StoredSession) -> Place | None:
-        """Where the updates of this session go; None if it does not exist."""
+        """Return the position of this session's next update; None if it does not exist."""
         return (await self._placed({key_of(session)})).get(key_of(session))
 
     def forget(self, session: StoredSession) -> None:
@@ -129,7 +129,7 @@ class Commits:
         self._places.pop(key_of(session), None)
 
     async def _commit_all(self) -> None:
-        await asyncio.sleep(0)  # what else is written in this iteration goes with the first write
+        await asyncio.sleep(0)  # other writes of this iteration go with the first one
         try:
             while batch := self._next_batch():
                 try:
@@ -180,7 +180,9 @@ class Commits:
     async def _send(
         self, values: list[Any], numbers: list[int], deadline: Deadline
     ) -> tuple[set[tuple[int, int]], dict[int, Row]]:
-        """The writes that were accepted, as number and hold; if some were not, also what the database has."""
+        """Send the writes; returns the accepted ones, as number and hold; if some were not, also the
+        database's values.
+        """
         while True:
             try:
                 rows = await self._line.run(lambda it: it.fetch(self._statements.append, *values), deadline.left)
@@ -210,7 +212,7 @@ class Commits:
         return [*transposed(sessions, 4), *transposed(updates, 4), *transposed(changes, 4 + len(CHANGING))]
 
     async def _placed(self, keys: Any) -> dict[Key, Place]:
-        """The places of these holders; those of sessions that do not exist are missing."""
+        """Return the places of these holders; those of sessions that do not exist are missing."""
         found: dict[Key, Place] = {}
         for key in keys:
             place = self._places.get(key)
@@ -233,7 +235,7 @@ class Commits:
 
 
 def key_of(session: StoredSession) -> Key:
-    """A session as one of its holders has it."""
+    """Return a session of one of its holders."""
     return session.id, session.owner, session.hold
 
 
@@ -257,7 +259,7 @@ def _refusal(
     *,
     may_be_done: bool,
 ) -> StoreError | None:
-    """Why a write was refused; None if it was stored."""
+    """Return why a write was refused; None if it was stored."""
     if (place.number, key[2]) in accepted:
         return None
     row = found.get(place.number)

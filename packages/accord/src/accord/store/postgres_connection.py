@@ -1,7 +1,7 @@
 """One connection to PostgreSQL, with a deadline for each call.
 
-A connection is opened when it is needed. It is thrown away whenever anything but an answer comes: after a deadline or a
-cancelled call its state is unknown. It is thrown away with `terminate`, because an orderly close may wait for a server
+A connection is opened when it is needed. It is discarded whenever anything but an answer comes: after a deadline or a
+cancelled call its state is unknown. It is discarded with `terminate`, because an orderly close may wait for a server
 that is silent. There is no pool for the same reason: a pool resets a connection before it takes it back.
 
 `postgres_driver`, which loads asyncpg, is imported with the first connection.
@@ -28,7 +28,7 @@ LONGEST_PAUSE = 1.0
 
 
 class Deadline:
-    """When a call that may be repeated has to be done."""
+    """The deadline of a call that may be repeated."""
 
     def __init__(self, seconds: float) -> None:
         self._at = asyncio.get_running_loop().time() + seconds
@@ -68,7 +68,7 @@ class PostgresConnection:
         self._connection: AsyncpgConnection | None = None
         self._busy = asyncio.Lock()
         self.was_connected = False
-        """Whether the database was ever reached. A URL that never worked is likely wrong, so trying again is no use."""
+        """Whether the database was ever reached. A URL that never worked is likely wrong, so retries are useless."""
 
     @property
     def is_busy(self) -> bool:
@@ -95,7 +95,7 @@ class PostgresConnection:
             raise
 
     def drop(self) -> None:
-        """Throw the connection away."""
+        """Discard the connection."""
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
@@ -111,7 +111,7 @@ def is_postgres(url: object) -> bool:
 
 
 def check_url(url: object) -> None:
-    """Refuse what is not the URL of a PostgreSQL database."""
+    """Raise an error for anything but the URL of a PostgreSQL database."""
     if not isinstance(url, str):
         raise TypeError(f"PostgresStore(url) takes a URL such as 'postgresql://host/name', got {type(url).__name__}")
     if not is_postgres(url):

@@ -1,4 +1,4 @@
-"""What Accord knows of asyncpg: how to connect, and what its errors mean."""
+"""The interface to asyncpg: connecting, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _LOST = (
     exceptions.CrashShutdownError,
     exceptions.TooManyConnectionsError,
 )
-"""What the server says when it goes or is not there yet."""
+"""The server's errors when it shuts down or is starting."""
 
 _AGAIN = (exceptions.DeadlockDetectedError, exceptions.SerializationError)
 
 FAILURES = (exceptions.PostgresError, exceptions.InterfaceError, exceptions.InternalClientError, OSError)
-"""All that a call may raise because of the database or the way to it."""
+"""The errors that a call may raise because of the database or the connection to it."""
 
 
 def is_answer(error: BaseException) -> bool:
-    """Whether the connection is as good as before: the database has answered, with an error or with something odd."""
+    """Whether the connection is still usable: the database has answered, with an error or with an unexpected value."""
     return isinstance(error, (exceptions.PostgresError, StoreError)) and not isinstance(error, _LOST)
 
 
 def was_undone(error: BaseException | None) -> bool:
-    """Whether the transaction was undone because of another one, and may be repeated."""
+    """Whether the transaction was rolled back because of another one, and may be repeated."""
     return isinstance(error, _AGAIN)
 
 

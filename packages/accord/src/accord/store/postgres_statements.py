@@ -1,10 +1,10 @@
-"""The SQL and the tables of a store in PostgreSQL, and what the store uses of a connection of asyncpg.
+"""The SQL and the tables of a store in PostgreSQL, and the store's interface to an asyncpg connection.
 
 Every statement names the schema, so a connection keeps no state of its own. Positions of updates count from 0.
 `holds.length` is the number of a session's updates.
 
-Text in PostgreSQL holds neither `\0` nor half a surrogate pair, so JSON is stored as bytes, and an id with either is
-found nowhere. An index entry has at most about 2,700 bytes and a folder's name may be longer, so indexes hold hashes;
+Text in PostgreSQL can contain neither `\0` nor half a surrogate pair, so JSON is stored as bytes, and an id with either
+is never found. An index entry has at most about 2,700 bytes and a folder's name may be longer, so indexes hold hashes;
 the texts are compared as well.
 """
 
@@ -33,7 +33,7 @@ class AsyncpgConnection(Protocol):
         ...
 
     async def fetch(self, statement: str, *values: Any) -> Sequence[Row]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
         ...
 
     async def fetchrow(self, statement: str, *values: Any) -> Row | None:
@@ -45,7 +45,7 @@ class AsyncpgConnection(Protocol):
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[object]:
-        """A transaction around what is run within."""
+        """Run the block in a transaction."""
         ...
 
     def is_closed(self) -> bool:
@@ -92,8 +92,8 @@ SELECT number, hold FROM held
 """
 """Commits writes of several sessions at once; returns those that were accepted.
 
-A write names the hold and the length that its writer knows. A statement that waited for another looks at the row again,
-so a writer whose session was taken meanwhile is refused, and a statement that is sent twice is accepted once.
+A write names the hold and the length that its writer knows. A statement that waited for another reads the row again, so
+a writer whose session was taken meanwhile is refused, and a statement that is sent twice is accepted once.
 """
 
 _INSERT = """
@@ -173,7 +173,9 @@ class Statements:
         return f"{self._amend}{sets} WHERE {_THIS} RETURNING number"
 
     def page(self, *, of_folder: bool, archived: bool | None, after: bool) -> str:
-        """A page of sessions. Its values: key, owner, and the folder, the place after which it begins, and the size."""
+        """Select a page of sessions. The parameters: key, owner, the folder, the place after which it begins, and the
+        size.
+        """
         where = "folder_key = $1 AND owner = $2 AND cwd = $3" if of_folder else "owner_key = $1 AND owner = $2"
         place = 4 if of_folder else 3
         if archived is not None:
@@ -254,7 +256,7 @@ CHANGING = ("title", "roots", "settings", "state", "info", "archived")
 
 
 def key(*parts: str) -> bytes:
-    """The hash of these texts, by which an index finds them."""
+    """Return the hash of these texts, by which an index finds them."""
     return blake2b(b"\0".join(part.encode() for part in parts), digest_size=16).digest()
 
 
@@ -267,7 +269,7 @@ def storable(*texts: str) -> bool:
 
 
 def whole(text: str | None) -> str | None:
-    """Text without the characters that PostgreSQL cannot hold."""
+    """Return text without the characters that PostgreSQL cannot store."""
     if text is None:
         return None
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -310,7 +312,7 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
 
 
 def bits(columns: Mapping[str, Any]) -> int:
-    """Which of the changing columns these are, as one number."""
+    """Return which of the changing columns these are, as one number."""
     return sum(1 << place for place, name in enumerate(CHANGING) if name in columns)
 
 
@@ -329,7 +331,7 @@ def session_of(row: Mapping[str, Any]) -> StoredSession:
 
 
 def transposed(rows: Sequence[tuple[Any, ...]], width: int) -> list[tuple[Any, ...]]:
-    """Rows as one array for each column, as `unnest` takes them."""
+    """Return rows as one array for each column, the form for `unnest`."""
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 

@@ -52,8 +52,8 @@ class PostgresStore(Store):
 
     The tables are made in `schema` when the store is first used. A stored update survives the death of the agent, and
     with `survives="power"` that of the database server as well; with `"process"` a server that dies may lose the last
-    0.2 s. While the database is away, calls wait and are repeated; after `patience` seconds they fail. The first
-    connection is not repeated, so a wrong URL is an error at once. `clock` tells the time of activity instead of the
+    0.2 s. While the database is unreachable, calls wait and are repeated; after `patience` seconds they fail. The first
+    connection is not repeated, so a wrong URL is an error at once. `clock` returns the time of activity instead of the
     database. Needs the extra `postgres`.
     """
 
@@ -279,7 +279,7 @@ class PostgresStore(Store):
         return await self._call(lambda line: line.fetchrow(self._statements.find, *values))
 
     async def _call(self, work: Work[T]) -> T:
-        """The result of work that may be repeated, over a connection that is free if there is one."""
+        """Run work that may be repeated, over a free connection if there is one, and return its result."""
         if not self._is_open:
             await self.open()
         deadline = Deadline(self._patience)

@@ -45,7 +45,7 @@ _ADDED_COLUMNS = {
     "info": "TEXT NOT NULL DEFAULT 'null'",
     "archived": "INTEGER NOT NULL DEFAULT 0",
 }
-"""Columns of sessions that the first files of format 1 do not have; older versions of Accord leave them alone."""
+"""Columns of sessions that the first files of format 1 do not have; older versions of Accord ignore them."""
 
 _making = threading.Lock()
 
@@ -141,7 +141,7 @@ def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
 
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What the functions of `sqlite3` raise; in a damaged file, even the text of an error may be invalid UTF-8."""
+"""The errors of the functions of `sqlite3`; in a damaged file, even the text of an error may be invalid UTF-8."""
 
 NO_ROOM = 1024 * 1024
 """Free bytes below which an I/O error means a full disk: SQLite does not always report a full disk as such."""
@@ -263,5 +263,5 @@ def is_busy(error: Exception) -> bool:
 
 
 def primary_code(error: Exception) -> int:
-    """SQLite's number for the error; 0 if it is not SQLite's."""
+    """Return SQLite's number for the error; 0 if it is not SQLite's."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are SQLite's extended code

@@ -4,11 +4,11 @@
                                                    └─ file locked, or many bytes: in the worker's thread
 
 A commit is a handful of system calls and does not wait for the disk, so it runs in the event loop's thread: this takes
-a third of the time of a thread and back. The worker does what has to wait: a commit while the file is locked, one with
-many bytes, one that must survive a power loss, and moving the write-ahead log into the file.
+a third of the time of a thread and back. The worker handles everything that has to wait: a commit while the file is
+locked, one with many bytes, one that must survive a power loss, and moving the write-ahead log into the file.
 
-While the worker is busy, more writes gather; they are committed together afterwards. So writes are committed in the
-order in which they began, and the more there are at a time, the less each costs.
+While the worker is busy, more writes are collected; they are committed together afterwards. So writes are committed in
+the order in which they began, and the more there are at a time, the less each costs.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def cut(connection: sqlite3.Connection, session: StoredSession, length: int) -> 
 
 
 def refusal(connection: sqlite3.Connection, session: StoredSession) -> StoreError:
-    """Why a session with this hold cannot be written."""
+    """Return why a session with this hold cannot be written."""
     there = connection.execute("SELECT 1 FROM sessions WHERE id = ? AND owner = ?", (_key(session.id), session.owner))
     if there.fetchone() is None:
         return StoreError("gone", f"session {session.id} was deleted")
@@ -272,9 +272,9 @@ def _session(row: tuple[Any, ...]) -> StoredSession:
 
 
 _NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, OSError, msgspec.MsgspecError)
-"""What invalid values in a damaged file raise."""
+"""The errors for invalid values in a damaged file."""
 
-# Made at import: msgspec's first look at a class is not safe in two threads; `convert` then finds what it needs.
+# Made at import: msgspec's first use of a class is not safe in two threads; `convert` then finds its data.
 msgspec.json.Decoder(StoredSession)
 
 
@@ -326,7 +326,7 @@ class Write:
 
 
 class WriteJournal:
-    """Gathers writes and commits them, in the event loop's thread if that is quick."""
+    """Collects writes and commits them, in the event loop's thread if that is fast."""
 
     def __init__(
         self, quick: sqlite3.Connection | None, submit: Submit, file: OpenedFile, path: Path, clock: Clock
@@ -402,7 +402,7 @@ class WriteJournal:
         self._settle(writes, future.result() if error is None else self._failure(error, len(writes)))
 
     def _failure(self, error: BaseException, count: int) -> Outcomes:
-        """The outcomes of a failed transaction: none of its writes was stored."""
+        """Return the outcomes of a failed transaction: none of its writes was stored."""
         if isinstance(error, (*FAILURES, StoreError)):
             failure = trouble(error, self._path)
         else:
@@ -442,7 +442,7 @@ def commit(connection: sqlite3.Connection, writes: list[Write], at: int) -> Outc
 
 
 def checkpoint(connection: sqlite3.Connection) -> Outcomes:
-    """Move the write-ahead log into the file, except for what readers still use."""
+    """Move the write-ahead log into the file, except for the part that readers still use."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     return []
 

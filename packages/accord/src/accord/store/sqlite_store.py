@@ -1,7 +1,7 @@
 """Sessions in a SQLite file, which any number of processes may share.
 
-There are two connections. The journal's commits updates in the event loop's thread and never waits. The worker's does
-everything else in its own thread, so the event loop never waits for a disk or for another process.
+There are two connections. The journal's commits updates in the event loop's thread and never waits. The worker's
+handles everything else in its own thread, so the event loop never waits for a disk or for another process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SqliteStore(Store):
     Without `path`, the file is in the user's data folder and named after `name`. Commits survive the death of the
     process at any moment. With `survives="power"`, every commit waits for the disk and also survives a power loss;
     otherwise a power loss may undo the last few commits. While another process locks the file, writes wait (the event
-    loop does not); after `patience` seconds they fail. `clock` tells the time of activity.
+    loop does not); after `patience` seconds they fail. `clock` returns the time of activity.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The store that a user names with a text: `Agent(store=...)`, `accord serve --store`, the variable `ACCORD_STORE`.
+"""The store for a text of the user: `Agent(store=...)`, `accord serve --store`, the variable `ACCORD_STORE`.
 
 | written | store |
 |---|---|
@@ -19,9 +19,9 @@ from accord.store import IN_MEMORY, MemoryStore, Store
 
 
 def store_at(where: str | Path, argument: str = "store") -> Store:
-    """The store with this path or URL; raises PluginError for a URL with an unknown scheme.
+    """Return the store with this path or URL; raises PluginError for a URL with an unknown scheme.
 
-    `argument` is what errors call a value that is neither text nor a path.
+    `argument` is the name in errors of a value that is neither text nor a path.
     """
     check_path(argument, where)
     if where == IN_MEMORY:

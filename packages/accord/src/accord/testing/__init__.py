@@ -1,6 +1,6 @@
 """Tools for tests of agents and clients: scripted and recorded peers, both sides in memory, a faulty transport.
 
-They need no test framework and import none. A script that does not get what it expects raises an `AssertionError`.
+They need no test framework and import none. A script that gets an unexpected message raises an `AssertionError`.
 """
 
 from accord.testing.faulty_transport import Faults, FaultyTransport, Tally

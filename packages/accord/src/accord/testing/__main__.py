@@ -1,4 +1,4 @@
-"""Plays an agent over stdio: `python -m accord.testing TRACE` the one of a trace, `... FILE NAME` a script."""
+"""Plays an agent over stdio: `python -m accord.testing TRACE` that of a trace, `... FILE NAME` a script."""
 
 import sys
 

@@ -35,17 +35,17 @@ from accord.jsonrpc.line_frames import Oversized
 from accord.transports import HIGH_WATER, End, Receiver, Transport
 
 Way = Literal["in", "out"]
-"""As the side that uses the transport sees it."""
+"""The direction, as seen by the side that uses the transport."""
 
 Frame = bytes | Oversized
 
 LATEST = 0.1
-"""Seconds that a reordered frame waits for the next one; then it goes first after all."""
+"""Seconds that a reordered frame waits for the next one; then it is sent first after all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The random faults of one way; chances are from 0 to 1."""
+    """The random faults of one direction; chances are from 0 to 1."""
 
     drop: float = 0.0
     """The chance that a frame is lost."""
@@ -56,23 +56,23 @@ class Faults:
     reorder: float = 0.0
     """The chance that a frame arrives after the next one."""
     delay: float = 0.0
-    """The seconds that a frame takes at most; the order stays."""
+    """The most seconds by which a frame is delayed; the order stays."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """How many frames each fault has hit so far, both ways together."""
+    """How many frames each fault has hit so far, in both directions together."""
 
     passed: int = 0
     """Frames that were delivered, duplicates included."""
     dropped: int = 0
-    """Frames that were lost, by chance or because a way is silent."""
+    """Frames that were lost, by chance or because a direction is silent."""
     duplicated: int = 0
     """Frames that were delivered twice."""
     corrupted: int = 0
     """Frames with one byte changed."""
     reordered: int = 0
-    """Frames that let the next one go first."""
+    """Frames that were delivered after the next one."""
 
 
 class FaultyTransport(Transport):
@@ -80,8 +80,8 @@ class FaultyTransport(Transport):
 
         transport = FaultyTransport(inner, incoming=Faults(drop=0.1), seed=7)
 
-    `incoming` and `outgoing` are the random faults of each way, `seed` makes them repeatable, and `high_water` is how
-    many bytes may wait here before the sender is paused.
+    `incoming` and `outgoing` are the random faults of each direction, `seed` makes them repeatable, and `high_water` is
+    how many bytes may wait here before the sender is paused.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class FaultyTransport(Transport):
         self.inner = inner
         """The transport that is wrapped."""
         self.tally = Tally()
-        """What has happened so far."""
+        """The faults so far."""
         self._high_water = high_water
         self._receiver: Receiver | None = None
         self._end: End | None = None
@@ -113,11 +113,11 @@ class FaultyTransport(Transport):
     # By hand
 
     def hold(self, way: Way) -> None:
-        """Keep the frames of this way from now on, until `release`."""
+        """Hold the frames of this direction from now on, until `release`."""
         self._ways[way].held = True
 
     def release(self, way: Way) -> None:
-        """Deliver the frames that were held, all at once."""
+        """Deliver the held frames, all at once."""
         self._ways[way].held = False
         # Not from inside a delivery: a receiver is never called again while it runs.
         asyncio.get_running_loop().call_soon(self._ways[way].pump)
@@ -134,11 +134,11 @@ class FaultyTransport(Transport):
             self.inner.resume_reading()
 
     def silence(self, way: Way) -> None:
-        """Lose all frames of this way from now on, held ones included; neither side is told."""
+        """Lose all frames of this direction from now on, including held ones; neither side learns of it."""
         self._ways[way].silence()
 
     async def cut(self) -> End:
-        """Break the connection: frames under way are lost, and both sides learn that it has ended."""
+        """Break the connection: frames in transit are lost, and both sides learn that it has ended."""
         self.silence("in")
         self.silence("out")
         self._cut = End("broken", "the connection was cut")
@@ -158,11 +158,11 @@ class FaultyTransport(Transport):
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait here and in the wrapped transport."""
+        """Return how many bytes wait here and in the wrapped transport."""
         return self._ways["out"].size + self.inner.unsent
 
     async def flush(self) -> None:
-        """Wait until all frames have left; for ever while they are held."""
+        """Wait until all frames have left; endlessly while they are held."""
         await self._ways["out"].empty.wait()
         await self.inner.flush()
 
@@ -178,7 +178,7 @@ class FaultyTransport(Transport):
             self.inner.resume_reading()
 
     async def close(self, grace: float = 2.0) -> End:
-        """Send what waits, for at most `grace` seconds, and close the wrapped transport."""
+        """Send the waiting frames, for at most `grace` seconds, and close the wrapped transport."""
         out = self._ways["out"]
         try:
             async with asyncio.timeout(grace):
@@ -199,7 +199,7 @@ class FaultyTransport(Transport):
         self.inner.send([frame for frame in frames if isinstance(frame, bytes)])
 
     def _news(self) -> None:
-        """Pause or resume the sender, because frames entered or left a way."""
+        """Pause or resume the sender, because frames entered or left a direction."""
         size = self._ways["out"].size
         if size > self._high_water:
             self._fullness("here", full=True)
@@ -261,7 +261,7 @@ class _Inner:
 
 
 class _Way:
-    """One way of the connection: the frames in it, and its faults."""
+    """One direction of the connection: the frames in it, and its faults."""
 
     def __init__(
         self,
@@ -378,7 +378,7 @@ class _Way:
         return likely > 0 and self._chance.random() < likely
 
     def _corrupted(self, frame: bytes) -> bytes:
-        """This frame with one byte changed; it stays one line."""
+        """Return this frame with one byte changed; it stays one line."""
         at = self._chance.randrange(len(frame)) if frame else 0
         other = self._chance.choice([byte for byte in range(32, 256) if byte != frame[at]]) if frame else 0
         return frame[:at] + bytes([other]) + frame[at + 1 :]

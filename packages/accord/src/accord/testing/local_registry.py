@@ -4,7 +4,7 @@
         registry.add_archive("mine", {"mine": "#!/bin/sh\nexec my-agent\n"}, cmd="./mine")
         subprocess.run(["accord", "agents", "install", "mine"], env={**os.environ, **registry.environment}, check=True)
 
-It serves an index, archives, and packages as npm and PyPI serve them, all made of texts that the test gives.
+It serves an index, archives, and packages in the protocols of npm and PyPI, all made of texts from the test.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PLATFORMS = tuple(
 
 @dataclass(frozen=True)
 class Answer:
-    """What the registry answers to a request for one path."""
+    """The registry's answer to a request for one path."""
 
     body: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     length: int | None = None
-    """The length that is claimed, if it is not that of the body."""
+    """The declared length, if it is not that of the body."""
 
 
 class LocalRegistry:
@@ -51,7 +51,7 @@ class LocalRegistry:
         self.answers: dict[str, Answer | Callable[[Mapping[str, str]], Answer]] = {}
         """Answers by path; one may be a function of the request's headers."""
         self.connects: list[str] = []
-        """The hosts that clients have asked for, as if this server were their proxy. It refuses them all."""
+        """The hosts that clients have requested, as if this server were their proxy. It refuses them all."""
         self._packages: dict[str, dict[str, Any]] = {}
         self._server: _Server | None = None
 
@@ -81,7 +81,7 @@ class LocalRegistry:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables with which Accord, npm, pip and uv ask this registry and no other."""
+        """Return the variables with which Accord, npm, pip and uv use only this registry."""
         return {
             "ACCORD_REGISTRY": self.url,
             "npm_config_registry": f"{self.address}/npm/",
@@ -198,7 +198,7 @@ class LocalRegistry:
         self.answers[place] = Answer(page, headers={"Content-Type": "text/html"})
 
     def index(self) -> bytes:
-        """The index as it is served."""
+        """Return the index as it is served."""
         return json.dumps({"version": "1.0.0", "agents": self.agents, "extensions": []}).encode()
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:

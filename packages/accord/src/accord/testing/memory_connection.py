@@ -3,7 +3,7 @@
     async with connected(agent, client) as link:
         answer = await link.client.request(PromptRequest.of("s", "hello"))
 
-Each side's `Peer` is what that side holds: `link.client` sends to the agent's handlers, `link.agent` to the client's.
+Each side's `Peer` is for that side's use: `link.client` sends to the agent's handlers, `link.agent` to the client's.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _must_be_handlers(given: object) -> None:
 
 
 def answering_initialize(handlers: Handlers, capabilities: v1.AgentCapabilities | None = None) -> Handlers:
-    """These handlers, with one for `initialize` if there is none."""
+    """Return these handlers, with one for `initialize` if there is none."""
     if handlers.handles(v1.InitializeRequest):
         return handlers
     more = Handlers()

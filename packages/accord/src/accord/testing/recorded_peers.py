@@ -1,7 +1,7 @@
-"""`RecordedAgent` and `RecordedClient`: one side of a trace, which does to a real peer what it did then.
+"""`RecordedAgent` and `RecordedClient`: one side of a trace, which acts towards a real peer as in the recording.
 
 A replay that only repeats lines breaks with the first difference: another id, another order, another folder. So a
-request is matched to the recorded one of its method that is most like it: its texts weigh most, then its session, then
+request is matched to the recorded one of its method that is most like it: its texts count most, then its session, then
 whether the recorded one was used already. Ids of sessions and terminals, and the session's folder, are renamed.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReplayConnection(Receiver):
-    """Sends and receives messages as JSON objects. Each that is no answer goes to `arrived`."""
+    """Sends and receives messages as JSON objects. `arrived` is called with each that is no answer."""
 
     def __init__(self, transport: Transport, arrived: Callable[[dict[str, Any]], None]) -> None:
         self.ended_with: asyncio.Future[End] = asyncio.get_running_loop().create_future()
@@ -46,7 +46,7 @@ class ReplayConnection(Receiver):
         self._transport.send([json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode("utf-8", "replace")])
 
     def ask(self, method: str, params: Any) -> asyncio.Future[dict[str, Any]]:
-        """Send a request; the answer is the whole message. It fails with ConnectionClosed if the connection ends."""
+        """Send a request; returns the whole answer. It fails with ConnectionClosed if the connection ends."""
         number = len(self._asked) + 1
         self._asked[number] = asyncio.get_running_loop().create_future()
         self._asked[number].add_done_callback(lambda it: it.cancelled() or it.exception())  # others may wait, or no one
@@ -64,7 +64,7 @@ class ReplayConnection(Receiver):
                 waiting.set_result(message)
 
     def paused(self) -> None:
-        """What is played was recorded, so it is bounded."""
+        """Ignore it: the played messages were recorded, so their size is limited."""
 
     def resumed(self) -> None:
         """See `paused`."""
@@ -105,9 +105,9 @@ class RecordedMessage(msgspec.Struct, eq=False):
     session: str
     message: Mapping[str, Any]
     request: RecordedMessage | None = None
-    """Of an answer: the request."""
+    """The request of an answer."""
     answer: RecordedMessage | None = None
-    """Of a request: the answer, if there was one."""
+    """The answer to a request, if there was one."""
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -121,9 +121,9 @@ class RecordedMessage(msgspec.Struct, eq=False):
 
 
 def conversation(source: Source | Sequence[TraceEvent]) -> list[RecordedMessage]:
-    """The messages between client and agent in a trace.
+    """Return the messages between client and agent in a trace.
 
-    Of several connections it is the first. Of a chain of proxies it is what the client sees: the whole chain as one
+    Of several connections it uses the first. Of a chain of proxies it uses the client's view: the whole chain as one
     agent. Raises AccordError if the trace has no request of a client.
     """
     if isinstance(source, Sequence) and not isinstance(source, str):
@@ -165,19 +165,21 @@ def _said(found: Iterable[Entry], *, flips: bool) -> list[RecordedMessage]:
         )
         if request is not None:
             request.answer = said
-        if entry.kind != "answer" or request is not None:  # an answer to nothing is not repeated
+        if entry.kind != "answer" or request is not None:  # an answer to no request is not repeated
             by_number[entry.number] = said
     return list(by_number.values())
 
 
 SAME_SESSION, UNUSED = 0.25, 0.1
-"""What a recorded request gains in likeness by its session, and by not being used yet: a different text weighs more."""
+"""The weight of the same session, and of an unused recorded request, in the comparison: a different text
+weighs more.
+"""
 
 
 def best(
     method: str, params: Mapping[str, Any], among: Iterable[RecordedMessage], session: str, used: set[int]
 ) -> RecordedMessage | None:
-    """The recorded request that is most like this one; None if none has its method."""
+    """Return the recorded request that is most like this one; None if none has its method."""
     text = _compared(params)
 
     def likeness(it: RecordedMessage) -> tuple[float, int]:
@@ -198,7 +200,7 @@ def _compared(value: Any) -> str:
 
 
 class ReplayNames:
-    """The ids and the folder of a recording, and what they are called now."""
+    """Maps the ids and the folder of a recording to the present ones."""
 
     def __init__(self) -> None:
         self._now: dict[str, str] = {}
@@ -206,13 +208,13 @@ class ReplayNames:
         self._folders: list[tuple[str, str]] = []
 
     def name(self, then: Any, now: Any) -> None:
-        """From now on, this recorded id has this name."""
+        """Map this recorded id to this one from now on."""
         if isinstance(then, str) and isinstance(now, str):
             self._now[then] = now
             self._then.setdefault(now, then)
 
     def place(self, then: Any, now: Any) -> None:
-        """Paths in this recorded folder are now in this one."""
+        """Map paths in this recorded folder to this one."""
         if isinstance(then, str) and isinstance(now, str) and then.rstrip("/"):
             self._folders.append((then.rstrip("/"), now.rstrip("/")))
 
@@ -249,24 +251,25 @@ def _outcome_of(answer: RecordedMessage, names: ReplayNames) -> dict[str, Any]:
 
 
 class RecordedRequest(msgspec.Struct, eq=False):
-    """What a recorded agent did for one request."""
+    """A recorded request, and the agent's messages for it."""
 
     request: RecordedMessage
     steps: list[RecordedMessage] = []
-    """Its notifications and requests, and the client's answers to these, until its own answer."""
+    """The agent's notifications and requests, and the client's answers to these, until its own answer."""
     after: list[RecordedMessage] = []
-    """What it sent after its answer, and before the client's next request."""
+    """The agent's messages after its answer, and before the client's next request."""
 
 
 class RecordedAgent:
-    """The agent of a trace, which answers as it did then.
+    """The agent of a trace, which answers as in the recording.
 
         await RecordedAgent("wire.jsonl").serve(transport)
 
-    A client's request gets what the most similar recorded request got: the same updates, the same requests to the
-    client, the same answer. An update belongs to the request of its session that was open when it was sent; one that
-    came later follows the answer. A prompt that the client cancels ends as cancelled. For a method that the trace does
-    not have, the answer is an error. `speed` 1 keeps the recorded pauses, 2 halves them; by default it does not pause.
+    A client's request gets the reaction to the most similar recorded request: the same updates, the same requests to
+    the client, the same answer. An update belongs to the request of its session that was open when it was sent; one
+    that came later follows the answer. A prompt that the client cancels ends as cancelled. For a method that the trace
+    does not have, the answer is an error. `speed` 1 keeps the recorded pauses, 2 halves them; by default it does not
+    pause.
     """
 
     def __init__(self, source: Source | Sequence[TraceEvent], *, speed: float | None = None) -> None:
@@ -275,7 +278,7 @@ class RecordedAgent:
         self.speed = speed
         """How fast recorded pauses are played; None leaves them out."""
         self.parts = _parts(conversation(source))
-        """What the agent did for each request, in the order of the requests."""
+        """The agent's reaction to each request, in the order of the requests."""
 
     async def serve(self, transport: Transport) -> None:
         """Answer a client until it closes the connection."""
@@ -435,25 +438,25 @@ def _learn(recorded: RecordedMessage, answer: Mapping[str, Any], names: ReplayNa
 
 
 class RecordedClient:
-    """The client of a trace, which drives an agent as it did then.
+    """The client of a trace, which drives an agent as in the recording.
 
         differences = await RecordedClient("wire.jsonl").play(transport)
 
-    It sends the recorded requests and notifications in their order, each once those are answered that were answered
-    before it then. A request of the agent gets the answer that the most similar recorded one got: a file's text, a
-    permission. `cwd` is the folder of its sessions, in place of the recorded one.
+    It sends the recorded requests and notifications in their order, each once the requests are answered that had been
+    answered before it in the recording. A request of the agent gets the answer to the most similar recorded one: a
+    file's text, a permission. `cwd` is the folder of its sessions, instead of the recorded one.
     """
 
     def __init__(self, source: Source | Sequence[TraceEvent], *, cwd: str | None = None) -> None:
         self.said = conversation(source)
         """The recorded messages of both sides."""
         self.cwd = cwd
-        """The folder of the sessions, in place of the recorded one; None keeps that."""
+        """The folder of the sessions, instead of the recorded one; None keeps that."""
 
     async def play(self, transport: Transport) -> list[str]:
         """Play to an agent, and close the connection; returns how the agent's answers differ from the recorded ones.
 
-        Only outcomes are compared: success or error, and the stop reasons of turns. The words of a model differ.
+        Only outcomes are compared: success or error, and the stop reasons of turns. A model's texts differ.
         """
         return await _ClientPlayback(self, transport).play()
 
@@ -488,7 +491,7 @@ class _ClientPlayback:
         return self._differences
 
     async def _until(self, place: int, said: RecordedMessage) -> None:
-        """Wait for what had happened before this message was sent."""
+        """Wait for the messages that came before this one in the recording."""
         before = self._client.said[:place]
         for it in before:
             if it.by == "agent" and it.request is not None and it.request.number in self._asked:

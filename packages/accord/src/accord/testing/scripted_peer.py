@@ -8,8 +8,8 @@
         agent.answer(prompt, {"stopReason": "end_turn"})
         await asking
 
-It sends only what the script says, right or wrong. It reads in order: if the next message is not the expected one, the
-script fails, and the error shows the conversation so far. Every wait has a deadline.
+It sends only the messages of the script, valid or not. It reads in order: if the next message is not the expected one,
+the script fails, and the error shows the conversation so far. Every wait has a deadline.
 
 A script can also be an agent in a process of its own: a file with an `async def script(peer)`, started with the command
 that `script_command("agent.py")` returns.
@@ -39,7 +39,7 @@ SHOWN = 30
 """How many of the last messages a failure shows."""
 
 Received: TypeAlias = dict[str, Any]
-"""A message as it came."""
+"""A message as it arrived."""
 
 Way: TypeAlias = Literal["in", "out"]
 
@@ -115,14 +115,14 @@ class ScriptedPeer:
         return await self._frame("a frame")
 
     async def expect(self, method: str) -> Received:
-        """Receive the next message; fails unless it is a request or a notification of this method."""
+        """Receive the next message; raises ScriptFailed unless it is a request or a notification of this method."""
         message = await self._message(method)
         if message.get("method") != method:
             raise self._failed(f"expected {method}, got {_described(message)}")
         return message
 
     async def expect_answer(self, id: RequestId) -> Received:  # noqa: A002
-        """Receive the next message; fails unless it is the answer to the request with this id."""
+        """Receive the next message; raises ScriptFailed unless it is the answer to the request with this id."""
         message = await self._message(f"the answer to {id!r}")
         if "method" in message or not _same(message.get("id"), id):
             raise self._failed(f"expected the answer to {id!r}, got {_described(message)}")
@@ -161,7 +161,7 @@ class ScriptedPeer:
         return self.end
 
     async def expect_silence(self) -> None:
-        """Fail if the other side has sent a message about anything so far.
+        """Fail if the other side has sent any message so far.
 
         It sends a request of an unknown method, whose refusal must be the next message.
         """
@@ -254,7 +254,7 @@ class ScriptedPeer:
 
 
 def script_command(script: str | Path | Script, name: str = "script") -> list[str]:
-    """The command that runs a script as an agent over stdio.
+    """Return the command that runs a script as an agent over stdio.
 
     `script` is a function at the top level of its file, or the path of a file with a function `name`. The process ends
     when the script does; if the script failed, with exit code 1 and the reason on stderr.

@@ -1,4 +1,4 @@
-"""Traces of the wire: each frame with its time and direction, and notes about frames that were not simply handled.
+"""Traces of the wire: each frame with its time and direction, and notes about frames that had a problem.
 
 An *observer* is a function that takes a `TraceEvent`. It is called before a received frame is handled, and when a frame
 is sent, so the events are in the order of the wire. A frame that was ignored, refused or malformed is followed by an
@@ -10,12 +10,12 @@ event with a note that says so (`malformed: ...`). Without an observer, tracing 
     {"accord-trace": 1, "started": "2026-11-21T09:00:00.000+00:00", "role": "client", "peer": "process agent"}
 
 Each further line is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and one
-of `frame` (the message as JSON, byte for byte unless it held secrets), `text` (a frame that is not plain JSON, as a
-string), `note`, `stderr` (a line of the agent's standard error) or `process` (what became of the agent's process). In
-a trace of a chain of proxies, `from` and `to` name the components; in one of several connections, `link` names the
+of `frame` (the message as JSON, byte for byte unless it contained secrets), `text` (a frame that is not plain JSON, as
+a string), `note`, `stderr` (a line of the agent's standard error) or `process` (an event of the agent's process). In a
+trace of a chain of proxies, `from` and `to` name the components; in one of several connections, `link` names the
 connection.
 
-A trace holds private messages. So only its owner can read the file, and secrets that can be recognised are masked in it
+A trace contains private messages. So only its owner can read the file, and recognisable secrets are masked in it
 (`redaction`). The wire itself is not changed.
 """
 
@@ -62,19 +62,19 @@ class TraceEvent(msgspec.Struct, eq=False):
     """The bytes of the message; None for every other event."""
     _message: Any = None
     note: str | None = None
-    """What became of the frame before, or what the recording lacks; None for every other event."""
+    """The problem of the previous frame, or a gap of the recording; None for every other event."""
     hop: tuple[str, str] | None = None
-    """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
+    """In a trace of a chain of proxies: the components that sent and received the frame; else None."""
     link: int | str | None = None
     """In a trace of several connections: which of them, by number or name; else None."""
     stderr: str | None = None
-    """A line that the agent wrote to standard error; None for every other event."""
+    """A line of the agent's standard error; None for every other event."""
     process: Mapping[str, Any] | None = None
-    """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
+    """An event of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
 
     @property
     def message(self) -> RequestFrame | NotificationFrame | ResponseFrame | Malformed | None:
-        """The frame as a message; parsed when first asked for."""
+        """The frame as a message, parsed on first use."""
         message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None = self._message
         if message is None and self.frame is not None:
             self._message = message = parse(self.frame)
@@ -111,7 +111,8 @@ class Watch:
 
 
 def exit_event(code: int) -> dict[str, str | int]:
-    """What a trace says of a process that ended with this return code of `subprocess`: a negative one is a signal.
+    """Return the trace's event for a process that ended with this return code of `subprocess`: a negative one is a
+    signal.
 
     >>> exit_event(3), exit_event(-9)
     ({'event': 'exited', 'code': 3}, {'event': 'exited', 'signal': 'SIGKILL'})
@@ -120,7 +121,7 @@ def exit_event(code: int) -> dict[str, str | int]:
 
 
 def signal_name(number: int) -> str:
-    """The name of a signal; its number if it has none."""
+    """Return the name of a signal; its number if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,6 @@
-"""Traces of acp-devtools, the Rust conductor, Zed, Toad, and of bare lines of JSON, as ours; ours for acp-devtools."""
+"""Converts traces of acp-devtools, the Rust conductor, Zed, Toad, and bare lines of JSON to ours, and ours to
+acp-devtools.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from accord.trace.trace_file import TraceHeader
 
 
 class UnknownFormat(AccordError):
-    """A file that is no trace of a known format, or is damaged."""
+    """A file that is not a trace of a known format, or is damaged."""
 
 
 class Imported(msgspec.Struct):
@@ -34,7 +36,7 @@ class Imported(msgspec.Struct):
     role: str = "tap"
     """`tap`: `in` is from the agent. `conductor` in a chain of components."""
     started: str = ""
-    """In ISO 8601; empty if the file does not say."""
+    """The time in ISO 8601; empty if the file does not have it."""
     command: tuple[str, ...] = ()
 
 
@@ -53,7 +55,7 @@ def read_conductor(lines: Sequence[Mapping[str, Any]]) -> Imported:
 
 
 def _places(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How far each component is from the client: `initialize` passes them one after another."""
+    """Return how far each component is from the client: `initialize` passes them one after another."""
     places: dict[str, int] = {}
     for line in lines:
         if line.get("type") == "request" and line.get("method") == "initialize":
@@ -98,7 +100,7 @@ def read_export(document: Mapping[str, Any]) -> Imported:
 
 
 def read_database(path: Path, session: int | None = None) -> Imported:
-    """The trace of one session of the SQLite file: of the one that began last, if none is named."""
+    """Read the trace of one session of the SQLite file: by default of the one that began last."""
     import sqlite3
 
     try:
@@ -187,7 +189,7 @@ def read_zed(entries: Iterable[Mapping[str, Any]]) -> Imported:
 def read_toad(lines: Iterable[bytes]) -> Imported:
     """The log of Toad: `[client] {...}`, `[agent] {...}`, `[error] ...`.
 
-    What Toad sends is logged as Python writes it (0.6.20), and what the agent sends as it came.
+    Toad logs its own messages as Python writes them (0.6.20), and the agent's unchanged.
     """
     events: list[TraceEvent] = []
     for line in lines:
@@ -204,7 +206,7 @@ def read_toad(lines: Iterable[bytes]) -> Imported:
 
 
 def _from_python(content: bytes) -> bytes:
-    """A message that stands in a log as a Python literal; any other is returned as it is."""
+    """Return a message that is logged as a Python literal; any other is returned unchanged."""
     try:
         found = ast.literal_eval(content.decode())
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # JSON with `true`, or no literal at all
@@ -213,13 +215,15 @@ def _from_python(content: bytes) -> bytes:
 
 
 def read_bare(messages: Sequence[tuple[bytes, Mapping[str, Any]]]) -> Imported:
-    """Bare lines of JSON. Who sent a message follows from its method: whoever sends `initialize` is the client."""
+    """Read bare lines of JSON. The sender of a message follows from its method: the side that sends `initialize` is the
+    client.
+    """
     senders = _Senders()
     return Imported("bare", [TraceEvent(0.0, senders.direction(message), frame) for frame, message in messages])
 
 
 class _Senders:
-    """Who sent each message, as far as its method and the open requests tell."""
+    """The senders of messages, as far as their methods and the open requests show them."""
 
     def __init__(self) -> None:
         self._open: dict[str, list[Direction]] = {}
@@ -256,13 +260,13 @@ FORMATS = {
     "toad": "the log of Toad",
     "bare": "lines of JSON, one message each",
 }
-"""The formats that are read, and what they are."""
+"""The supported formats, and their descriptions."""
 
 _SQLITE = b"SQLite format 3\0"
 
 
 def import_trace(path: str | Path, *, session: int | None = None) -> Imported:
-    """The trace in this file, whatever program of `FORMATS` wrote it.
+    """Return the trace in this file, whichever program of `FORMATS` wrote it.
 
     `session` chooses one of a database; by default the one that began last. Raises AccordError if the format is not
     known.

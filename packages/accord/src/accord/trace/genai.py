@@ -1,8 +1,8 @@
 """The names of OpenTelemetry's conventions for agents (`gen_ai`), in one table. PURE.
 
 They are still in development, and moved to a repository of their own (open-telemetry/semantic-conventions-genai). The
-names here are those of its documents on agent spans and tool execution in November 2026. What the conventions lack has
-our name, which begins with `acp.`.
+names here are those of its documents on agent spans and tool execution in November 2026. Where the conventions have no
+name, ours begins with `acp.`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a message means, in few words: `tool_call edit "README.md" → completed` in place of `session/update`. PURE.
+"""Describes a message in few words: `tool_call edit "README.md" → completed` instead of `session/update`. PURE.
 
     method, update, content ──▶ meaning: what it says, beside its method or its kind of update
 
-The terminal, the inspector's page, spans and replays have their words from here. Messages of both versions of the
-protocol are read as plain JSON, with no type: any member may be missing or of another type, and any text may be long.
+The terminal, the inspector's page, spans and replays use these descriptions. Messages of both versions of the protocol
+are read as plain JSON, without types: any member may be missing or of another type, and any text may be long.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Members: TypeAlias = Mapping[str, Any]
 
 
 def body_of(value: Any) -> dict[str, Any]:
-    """This JSON value if it is an object, else an empty one."""
+    """Return this JSON value if it is an object, else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def object_in(text: Raw | bytes | None) -> dict[str, Any]:
-    """The object in this JSON text; an empty one if there is none, or if it cannot be read."""
+    """Return the object in this JSON text; an empty one if there is none, or it cannot be read."""
     try:
         return {} if text is None else body_of(loads(text))
     except DecodeError:
@@ -50,7 +50,7 @@ def word_of(value: Any) -> str:
 
 
 def meaning(method: str, update: str, params: Members) -> str:
-    """What a request or notification says; `update` is the kind of a `session/update`.
+    """Describe a request or notification; `update` is the kind of a `session/update`.
 
     >>> meaning("session/prompt", "", {"prompt": [{"type": "text", "text": "Fix it"}]})
     'Fix it'
@@ -61,7 +61,7 @@ def meaning(method: str, update: str, params: Members) -> str:
 
 
 def update_meaning(kind: str, update: Members) -> str:
-    """What a session update of this kind says."""
+    """Describe a session update of this kind."""
     return _UPDATES.get(kind, _other_update)(update)[:LONGEST]
 
 
@@ -71,7 +71,7 @@ def result_meaning(method: str, result: Members) -> str:
 
 
 def error_meaning(error: Members) -> str:
-    """What an error says: its code and its text."""
+    """Describe an error: its code and its text."""
     return _joined(word_of(error.get("code")), word_of(error.get("message")))
 
 
@@ -92,20 +92,20 @@ def text_of(content: Any) -> str:
 
 
 def tool_names(content: Members) -> Iterator[str]:
-    """The words by which a tool call is found: its kind, title, name and id; nothing for other messages."""
+    """Return the words by which a tool call is found: its kind, title, name and id; nothing for other messages."""
     call = body_of(content.get("toolCall")) or content
     if "toolCallId" in call:
         yield from filter(None, (word_of(call.get(name)) for name in ("kind", "title", "name", "toolCallId")))
 
 
 def statuses(content: Members) -> Iterator[str]:
-    """The states that a message tells: of a tool call, of a turn."""
+    """Return the states in a message: of a tool call, of a turn."""
     for holder in (content, body_of(content.get("toolCall"))):
         yield from filter(None, (word_of(holder.get(name)) for name in ("status", "stopReason", "state")))
 
 
 def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every `path` in a message: of a file, of the places of a tool call, of its changes."""
+    """Return every `path` in a message: of a file, of the places of a tool call, of its changes."""
     if depth > MOST_DEPTH:
         return
     for name, member in body_of(value).items():
@@ -130,7 +130,7 @@ def _member(name: str) -> Callable[[Members], str]:
 
 
 NAMED = ("title", "name", "message", "command", "path", "uri", "url", "query", "methodId", "modeId", "terminalId")
-"""Members that say what a message of an unknown method is about, the best first."""
+"""Members that describe a message of an unknown method, the best first."""
 
 
 def _named(body: Members) -> str:

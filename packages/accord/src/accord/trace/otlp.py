@@ -206,7 +206,7 @@ class _Spans:
         return encoded
 
     def _trace_id(self, span: _Span) -> str:
-        """A trace for each session, as long as no `traceparent` says otherwise."""
+        """Return one trace id for each session, unless a `traceparent` gives another."""
         if span.remote is not None:
             return span.remote[0]
         if span.parent is not None:

@@ -1,9 +1,9 @@
-"""The filter language of traces, read: `method:prompt -status:ok dur:>2s path:*.py "some words"`. PURE.
+"""Reads the filter language of traces: `method:prompt -status:ok dur:>2s path:*.py "some words"`. PURE.
 
     text ──▶ read_query ──▶ terms ──▶ parse_filter: one entry after the other (`accord trace show`)
                                  └──▶ accord_tools.inspector.trace_search: the columns of an index
 
-Words separated by blanks all have to hold. A word without a key is looked for in the message itself, in any case. A
+All words, separated by blanks, must match. A word without a key is searched for in the message itself, in any case. A
 minus before a word negates it. Quotes keep blanks and colons in a text.
 """
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from accord.trace.trace_entries import Entry
 
 KINDS = ("request", "answer", "error", "notification", "stderr", "process", "note", "malformed")
-"""What `kind:` knows beside the kinds of updates; an error is an answer, too."""
+"""The values of `kind:` beside the kinds of updates; an error is an answer, too."""
 DIRECTIONS = ("agent", "client", "in", "out")
 
 
 class Key(NamedTuple):
-    """One filter of the language: how it is written, and what it shows."""
+    """One filter of the language: its syntax, and what it shows."""
 
     examples: tuple[str, ...]
     shows: str
@@ -51,7 +51,7 @@ FILTERS: dict[str, Key] = {
     "turn": Key(("turn:3",), "messages of this turn", is_of_page=True),
     "has": Key(("has:finding",), "messages with a finding of the checks", is_of_page=True),
 }
-"""Every filter, in the order in which lists show them."""
+"""Every filter, in the order of lists."""
 
 TEXT = ('word, "two words"', "messages with this text")
 
@@ -64,7 +64,7 @@ UNITS = {
 
 
 class FilterError(AccordError, ValueError):
-    """A filter that cannot be read; the text says why, and what is allowed."""
+    """A filter that cannot be read; the text has the reason, and the allowed values."""
 
 
 class Term(NamedTuple):
@@ -124,7 +124,7 @@ def _check(key: str, value: str, *, is_of_page: bool) -> None:
 
 
 def bound_of(key: str, value: str) -> Bound:
-    """A bound such as `>2s`, of the filter `dur` or `size`; without a sign, it is the least value."""
+    """Return a bound such as `>2s`, of the filter `dur` or `size`; without a sign, it is the least value."""
     found = _BOUND.fullmatch(value.lower())
     if found is None or found[3] not in UNITS[key]:
         raise FilterError(f"{key}: must be like {' or '.join(FILTERS[key].examples)}, got {value!r}")
@@ -132,7 +132,7 @@ def bound_of(key: str, value: str) -> Bound:
 
 
 def needles(text: str) -> set[bytes]:
-    """How a text may stand in JSON: as it is, or escaped; in lower case, as far as it is ASCII."""
+    """Return the forms of a text in JSON: unchanged, or escaped; in lower case, as far as it is ASCII."""
     return {
         json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "replace").lower()
         for ascii_only in (True, False)
@@ -140,7 +140,7 @@ def needles(text: str) -> set[bytes]:
 
 
 def path_test(pattern: str) -> Callable[[str], bool]:
-    """A function that says whether a path, or its last parts, fit a pattern such as `*.py` or `src/*`."""
+    """Return a function that checks whether a path, or its last parts, match a pattern such as `*.py` or `src/*`."""
     patterns = (pattern.lower(), f"*/{pattern.lower()}")
     return lambda path: any(fnmatchcase(path.lower(), it) for it in patterns)
 
@@ -151,7 +151,7 @@ Filter: TypeAlias = "Callable[[Entry], bool]"
 
 
 def parse_filter(text: str, role: str = "client") -> Filter:
-    """A function that says whether an entry passes this filter; raises FilterError.
+    """Return a function that checks whether an entry passes this filter; raises FilterError.
 
     `role` is that of the trace's header: `dir:agent` depends on who recorded.
 

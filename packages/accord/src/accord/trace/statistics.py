@@ -1,7 +1,7 @@
-"""A trace in numbers: each method's latencies, where the time of each turn went, unanswered requests. PURE.
+"""Statistics of a trace: each method's latencies, where the time of each turn went, unanswered requests. PURE.
 
-Half of all questions about a hanging agent end at an unanswered request. A trace that still grows has open requests,
-too, so an open request is a fact to look at, and not a fault.
+An unanswered request is a frequent cause of a hanging agent. A trace that still grows has open requests, too, so an
+open request is a hint and not a fault.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
     """A request without an answer, as of the end of its trace."""
 
     number: int
-    """Its place in the trace; the first event has 1."""
+    """Its number in the trace; the first event has 1."""
     method: str
     asked_by: str
     """The side, or in a chain of proxies the component, that sent it."""
     waits_for: str
-    """Who owes the answer."""
+    """The side that must answer."""
     since: float
     """When it was sent, in seconds since the start of the trace."""
     waited: float
@@ -41,7 +41,7 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def advice(self) -> str:
-        """Where to look."""
+        """Return advice on where to look."""
         if self.method in ASKING_THE_USER:
             return "The client waits for its user, or does not show the question: see what the client shows"
         if self.method == "session/prompt":
@@ -80,7 +80,9 @@ class MethodFigures(msgspec.Struct):
     durations: list[float] = []
 
     def percentile(self, percent: float) -> float | None:
-        """The duration that so many percent of the answered requests stay below; None if there were no answers."""
+        """Return the duration below which this percentage of the answered requests stay; None if there were
+        no answers.
+        """
         if not self.durations:
             return None
         ordered = sorted(self.durations)
@@ -88,7 +90,7 @@ class MethodFigures(msgspec.Struct):
 
 
 class TurnFigures(msgspec.Struct):
-    """One prompt, until its answer."""
+    """The times of one prompt, until its answer."""
 
     session: str
     began: float

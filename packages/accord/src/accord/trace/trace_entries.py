@@ -1,7 +1,7 @@
-"""`Entry`: an event of a trace with what it means: its method, its session, the request that it answers.
+"""`Entry`: an event of a trace with its context: its method, its session, the request that it answers.
 
-On the wire an answer has only an id, and most updates are the word `session/update`. An entry says which request was
-answered, after how long, and what an update is about.
+On the wire an answer has only an id, and most updates are only `session/update`. An entry has the request that was
+answered, its duration, and a description of an update.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "not
 
 
 class Entry(msgspec.Struct):
-    """An event of a trace with what it means."""
+    """An event of a trace with its context."""
 
     number: int
-    """Its place in the trace; the first event has 1."""
+    """Its number in the trace; the first event has 1."""
     event: TraceEvent
     kind: Kind
     method: str = ""
     """The method of a message; of an answer, that of its request."""
     update: str = ""
-    """What a `session/update` is, such as `tool_call`."""
+    """The kind of a `session/update`, such as `tool_call`."""
     session: str = ""
     """The id of the session that it belongs to."""
     status: Literal["", "ok", "error"] = ""
@@ -39,11 +39,11 @@ class Entry(msgspec.Struct):
     body: Mapping[str, Any] = {}
     """The params, or the result; empty if it is not an object."""
     text: str = ""
-    """What it means, in words, on one line or several."""
+    """Its description, on one line or several."""
 
     @property
     def duration(self) -> float | None:
-        """Seconds from a request to its answer; None for everything else."""
+        """Return the seconds from a request to its answer; None for everything else."""
         return None if self.request is None else self.event.time - self.request.event.time
 
     @property
@@ -74,7 +74,7 @@ def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
 
 
 def _remember_title(entry: Entry, titles: dict[_Key, str]) -> None:
-    """Say which tool call an update is about: most have its id only."""
+    """Add the title of the tool call to an update: most have only its id."""
     call = entry.content
     key = (entry.event.link, entry.session, str(call.get("toolCallId")))
     if isinstance(title := call.get("title"), str):
@@ -141,7 +141,9 @@ def _process_text(process: Mapping[str, Any]) -> str:
 
 
 def _key(event: TraceEvent, request_id: object, *, is_answer: bool) -> _Key:
-    """What joins a request and its answer: the connection, the way, and the id with its type (1 is not "1")."""
+    """Return the key that joins a request and its answer: the connection, the direction, and the id with its type (1 is
+    not "1").
+    """
     sender, to = event.hop or ("", "")
     way = (to, sender) if is_answer else (sender, to)
     is_in = (event.direction == "in") != is_answer

@@ -1,7 +1,8 @@
-"""Trace files: `TraceFile` writes one for its owner alone, and `read` and `follow` read it, while it grows too.
+"""Trace files: `TraceFile` writes one for its owner alone, and `read` and `follow` read it, even while it grows.
 
 In a folder that other users can write to, the name of a file may be a link that one of them made, so that we overwrite
-a file of our own or fill a file of theirs. So the opened descriptor is checked, not the name, and emptied only then.
+a file of our own or fill a file of theirs. So the opened descriptor is checked, not the name, and the file is emptied
+only then.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ FORMAT = 1
 
 
 class TraceHeader(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The first line of a trace: who recorded what, and when."""
+    """The first line of a trace: the recording program, and the time."""
 
     version: int = msgspec.field(name="accord-trace")
     """The version of the file format."""
     started: str = ""
     """When the recording began, in ISO 8601 with an offset. The events of all parts count from here."""
     role: str = ""
-    """Who recorded: `client`, `agent`, `conductor` (a chain of proxies), or `tap` (between the two)."""
+    """The recording side: `client`, `agent`, `conductor` (a chain of proxies), or `tap` (between the two)."""
     peer: str = ""
     """A description of the other side."""
     masked: bool = False
@@ -54,13 +55,13 @@ class TraceHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     part: int = 1
     """The number of this file, where a long recording has several."""
     redacted: dict[str, int] | None = None
-    """In an exported trace: what was replaced, and how often."""
+    """In an exported trace: how often each kind of text was replaced."""
     imported: str = ""
     """The format from which this trace was converted."""
 
     @property
     def timestamp(self) -> float:
-        """When the recording began, in seconds since 1970; 0 if the header does not say."""
+        """Return when the recording began, in seconds since 1970; 0 if the header does not have it."""
         try:
             return datetime.fromisoformat(self.started).timestamp()
         except ValueError:
@@ -81,7 +82,7 @@ PAUSE = 0.2
 
 
 class TraceLine(msgspec.Struct, frozen=True, gc=False):
-    """A line after the first, with its frame as it was written."""
+    """A line after the first, with its frame unchanged."""
 
     t: float
     dir: Direction
@@ -107,7 +108,7 @@ def read(source: str | Path | IO[bytes]) -> Iterator[TraceEvent]:
     with TraceLines(source) as lines:
         first = next(lines, b"")
         if not first and lines.was_cut:
-            return  # the recorder died before its first line was whole
+            return  # the recorder died while it wrote the first line
         _header(first)
         for number, line in enumerate(lines, 2):
             yield read_event(line, number)
@@ -133,9 +134,9 @@ def read_event(line: bytes, number: int = 0) -> TraceEvent:
 
 
 def follow(source: str | Path, goes_on: Callable[[], bool] = lambda: True) -> Iterator[TraceEvent | None]:
-    """The events of a trace that is still written; None each time that the file has no more for now.
+    """Yield the events of a trace that is still being written; None each time that the file has no more for now.
 
-    It ends when `goes_on` says that the file no longer grows, after the last event.
+    It ends after the last event when `goes_on` returns that the file no longer grows.
     """
     with open(source, "rb") as file:  # noqa: PTH123
         number, rest = 0, b""
@@ -244,7 +245,7 @@ def open_private(path: str | Path) -> IO[bytes]:
 
 
 def _not_private(found: os.stat_result) -> str | None:
-    """Why this file must not hold a trace; None if it may. A device, such as /dev/null, keeps nothing."""
+    """Return why this file must not hold a trace; None if it may. A device, such as /dev/null, stores nothing."""
     if sys.platform == "win32" or stat.S_ISCHR(found.st_mode):
         return None
     if found.st_uid != os.geteuid():
@@ -264,8 +265,8 @@ class TraceFile:
     With `secrets=True` everything is recorded. Each line is flushed, so a crash loses nothing.
 
     A path is created for its owner alone. A symbolic link or a file that other users can write is refused with an
-    AccordError that says why. When writing fails later (a full disk), the recording ends and the connection goes on;
-    `problem` says why.
+    AccordError that gives the reason. When writing fails later (a full disk), the recording ends and the connection
+    continues; `problem` is the reason.
 
     `header` describes the recording in more detail than `role` and `peer`. `began` is the time on the clock of
     `time.monotonic` from which events are counted: by default now.
@@ -282,7 +283,7 @@ class TraceFile:
         began: float | None = None,
     ) -> None:
         self.problem: OSError | None = None
-        """Why the recording has ended; None while it goes on."""
+        """Why the recording has ended; None while it continues."""
         self.size = 0
         """Bytes that were written."""
         self._own = isinstance(target, str | PathLike)
@@ -321,7 +322,7 @@ class TraceFile:
             self._write(start + b'"text":' + _encoded(frame.decode("utf-8", "replace")) + b"}")
 
     def _place(self, event: TraceEvent) -> bytes:
-        """Where the frame went, in a trace of several connections or components."""
+        """Return where the frame went, in a trace of several connections or components."""
         place = b""
         if event.hop is not None:
             place += b'"from":%b,"to":%b,' % tuple(_encoded(self._text(name)) for name in event.hop)
@@ -330,7 +331,7 @@ class TraceFile:
         return place
 
     def _aside(self, event: TraceEvent) -> bytes:
-        """An event that is no frame."""
+        """Return an event that is no frame."""
         if event.stderr is not None:
             return b'"stderr":' + _encoded(self._text(event.stderr))
         if event.process is not None:
@@ -357,7 +358,7 @@ class TraceFile:
 
 
 def _encoded(value: Any) -> bytes:
-    """This value as JSON; half of an emoji, as in the name of a file, becomes a question mark."""
+    """Return this value as JSON; half of an emoji, as in the name of a file, becomes a question mark."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:

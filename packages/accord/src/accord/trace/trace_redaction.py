@@ -1,9 +1,9 @@
-"""Redacts a trace for other people: secrets are replaced, on request all texts, and what was replaced is counted. PURE.
+"""Redacts a trace for other people: secrets are replaced, on request all texts, and the replacements are counted. PURE.
 
-A recording masks what it recognises by the names of members. An export is for other people, so it looks further: for
-tokens in all texts, and for options such as `--api-key` in commands. With `shape`, every text becomes as many `x`;
-names of members, ids, kinds and states stay, so that the course of the conversation can still be read. The header says
-what was replaced and how often.
+A recording masks values that it recognises by the names of members. An export is for other people, so it searches
+further: for tokens in all texts, and for options such as `--api-key` in commands. With `shape`, every text becomes as
+many `x`; names of members, ids, kinds and states stay, so that the course of the conversation can still be read. The
+header has the number of replacements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from accord.trace import TraceEvent
 from accord.trace.trace_file import TraceHeader
 
 SECRETS, TOKENS, TEXTS, OPTIONS = "secrets", "tokens", "texts", "options"
-"""What is counted: values of secret members and URLs, tokens in texts, whole texts, and options of commands."""
+"""The counted replacements: values of secret members and URLs, tokens in texts, whole texts, and options of
+commands.
+"""
 
 _TOKEN = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
@@ -43,11 +45,11 @@ _KEPT = frozenset(
 
 
 class Redaction:
-    """Replaces what other people must not read, and counts it."""
+    """Replaces texts that other people must not read, and counts them."""
 
     def __init__(self, *, shape: bool = False) -> None:
         self.counts: Counter[str] = Counter()
-        """How often what was replaced."""
+        """The number of replacements of each kind."""
         self._shape = shape
 
     def events(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:

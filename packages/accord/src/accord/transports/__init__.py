@@ -1,6 +1,6 @@
 """Transports move frames in both directions until they end, once; they know nothing of requests or of ACP.
 
-A `Transport` pushes what arrives into one `Receiver`, from the event loop's own callbacks and with no task between:
+A `Transport` pushes arriving frames into one `Receiver`, from the event loop's own callbacks and without a task:
 
     start(receiver)   ->  received([frame, ...])     any number of times, in order, never re-entrantly
                           paused() / resumed()       our own output: past the high-water mark, and below it again
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 HIGH_WATER = 64 * 1024
 """Bytes of waiting output at which `paused()` is called; at a quarter of it `resumed()` follows.
 
-As much as a pipe holds. With 1 MiB, what waits leaves the processor's caches, and updates take a quarter more time.
+As much as a pipe holds. With 1 MiB, the waiting output leaves the processor's caches, and updates take a quarter more
+time.
 """
 
 
@@ -56,15 +57,15 @@ class Receiver(Protocol):
         ...
 
     def paused(self) -> None:
-        """More output is waiting than the high-water mark allows."""
+        """Note that more output is waiting than the high-water mark allows."""
         ...
 
     def resumed(self) -> None:
-        """There is room for output again."""
+        """Note that there is room for output again."""
         ...
 
     def ended(self, end: End) -> None:
-        """No more frames follow. If only the input has ended, answers can still be sent."""
+        """Note that no more frames follow. If only the input has ended, answers can still be sent."""
         ...
 
 
@@ -96,7 +97,7 @@ class Transport(ABC):
 
     @property
     def stderr(self) -> str:
-        """The end of what the other side wrote to standard error until now; empty unless it is our process."""
+        """Return the end of the other side's standard error so far; empty unless it is our process."""
         return ""
 
     @abstractmethod
@@ -116,11 +117,11 @@ class Transport(ABC):
         """
 
 
-# `Target`: where an agent is, and how to connect to it, as often as needed.
+# `Target`: the location of an agent, and how to connect to it, as often as needed.
 
 
 class Target(ABC):
-    """Opens connections to one agent: what `accord.connect` makes of a command or a URL, and plug-ins of a name."""
+    """Opens connections to one agent: `accord.connect` makes it from a command or a URL, and plug-ins from a name."""
 
     name: str
     """The agent's command or address, as errors show it."""
@@ -129,24 +130,24 @@ class Target(ABC):
     """Whether the agent runs on this machine, so that a path means the same file to it and to us."""
 
     way_out = "standard output"
-    """What the agent closes to end a connection, as errors call it."""
+    """The stream that the agent closes to end a connection, as errors call it."""
 
     @property
     def program(self) -> str:
-        """What the agent is, however it calls itself: answers that are remembered for one program hold for no other."""
+        """The agent's identity, whatever name it reports: remembered answers for one program apply to no other."""
         return f"{self.__class__.__module__}.{self.__class__.__qualname__} {self.name}"
 
     @property
     def failure(self) -> Exception | None:
-        """Why the agent could not serve the last connection, where the target knows it; None otherwise."""
+        """Return why the agent could not serve the last connection, if the target knows it; None otherwise."""
         return None
 
     @abstractmethod
     def dial(self) -> Transport:
-        """A transport for a new connection, not yet open."""
+        """Return a transport for a new connection, not yet open."""
 
     async def release(self) -> None:  # noqa: B027
-        """Free what connecting needed; no more connections will be opened."""
+        """Free the resources of connecting; no more connections will be opened."""
 
 
 class CommandTarget(Target):
@@ -169,11 +170,11 @@ class CommandTarget(Target):
 
         self.name = shlex.join(self.command)
         self.cwd = cwd
-        """The folder that the process is started in; None for ours."""
+        """The folder in which the process is started; None for ours."""
         self.env = dict(env or {})
         """Variables that differ from ours; None removes one."""
         self.inherit: Inherit = inherit
-        """What the process gets of our environment: all, nothing, or these names."""
+        """The variables of our environment that the process gets: all, none, or these names."""
         self._on_stderr = on_stderr
 
     @cached_property
@@ -202,6 +203,6 @@ class CommandTarget(Target):
 
 
 def _resolved(argument: str, folder: str) -> str:
-    """The real path of an argument that names a file, such as a script for an interpreter."""
+    """Return the real path of an argument that names a file, such as a script for an interpreter."""
     path = os.path.join(folder, argument)  # noqa: PTH118
     return os.path.realpath(path) if "\0" not in path and os.path.isfile(path) else argument  # noqa: PTH113

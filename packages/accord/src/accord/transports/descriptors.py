@@ -1,17 +1,18 @@
 """Readers and writers of file descriptors. Both report the end of the other side once, from the event loop.
 
 `PollReader` asks the event loop when there is something to read. It is as fast as the loop's own pipe transports, is
-the same under asyncio and uvloop, and makes no difference between pipes, sockets and terminals, where those loops do.
+the same under asyncio and uvloop, and treats pipes, sockets and terminals alike, which those loops do not.
 
-A reader that is paused would not learn that the other side has gone, and a program between two others would outlive its
-client for ever behind an agent that does not read. So while it is paused, `HangUp` watches. When the other side has
-gone, the reader delivers what it has left, which is no more than a pipe or a socket holds, and then the end.
+A paused reader would not learn that the other side has disconnected, and a program between two others would outlive its
+client endlessly behind an agent that does not read. So while it is paused, `HangUp` watches. When the other side has
+disconnected, the reader delivers the remaining data, which is no more than a pipe or a socket holds, and then the end.
 
-`PollWriter` writes straight from `write` while nothing is waiting, and from the event loop's callbacks afterwards.
-`PlainWriter` is for files and null devices, which always take what they get.
+`PollWriter` writes directly from `write` while nothing is waiting, and from the event loop's callbacks afterwards.
+`PlainWriter` is for files and null devices, which always accept everything.
 
-`ThreadReader` is for what no event loop can watch: regular files and null devices (epoll refuses them, uvloop aborts
-the process over it), and everything on Windows. `ThreadWriter` is for Windows, whose pipes know no "not now".
+`ThreadReader` is for descriptors that no event loop can watch: regular files and null devices (epoll refuses them,
+uvloop aborts the process over it), and everything on Windows. `ThreadWriter` is for Windows, whose pipes have no
+non-blocking mode.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from accord.transports import Receiver
 from accord.transports.socket_buffers import OutputLevel
 
 CHUNK = 64 * 1024
-"""Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""
+"""Bytes that a read requests: the size of a pipe. Larger buffers come from mmap each time and cost more than
+they save.
+"""
 
 SWEEP = 64
 """Reads of one `drain`: more than any pipe holds, and a bound if the other side keeps writing."""
@@ -42,9 +45,9 @@ JOIN = 0.2
 
 
 class HangUp:
-    """Calls `gone` when the other side of a pipe or a socket has gone, whatever it has left to be read; Linux tells it.
+    """Calls `gone` when the other side of a pipe or a socket has disconnected, even with unread data; needs Linux.
 
-    epoll reports a hang-up without interest in data, which event loops cannot ask for. But they can watch an epoll.
+    epoll reports a hang-up without interest in data, which event loops cannot request. But they can watch an epoll.
     """
 
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
@@ -101,7 +104,7 @@ class DescriptorReader(ABC):
 
 
 class PollReader(DescriptorReader):
-    """Reads whenever the event loop says that there is something to read."""
+    """Reads whenever the event loop reports that there is something to read."""
 
     def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
         super().__init__(fd, on_data, on_end)
@@ -219,7 +222,7 @@ class ThreadReader(DescriptorReader):
 
 
 def pollable(fd: int) -> bool:
-    """Whether an event loop can tell when this descriptor is ready."""
+    """Whether an event loop can report when this descriptor is ready."""
     if sys.platform == "win32":
         return False
     mode = os.fstat(fd).st_mode
@@ -233,7 +236,7 @@ def open_reader(
 
 
 class DescriptorWriter(OutputLevel, ABC):
-    """Owns a descriptor and the output that waits for it."""
+    """Owns a descriptor and its waiting output."""
 
     def __init__(self, fd: int, receiver: Receiver, high_water: int, on_broken: Callable[[OSError], None]) -> None:
         super().__init__(high_water)
@@ -258,7 +261,7 @@ class DescriptorWriter(OutputLevel, ABC):
 
 
 class PollWriter(DescriptorWriter):
-    """Writes when it can; asks the event loop when that is while something is waiting."""
+    """Writes when it can; waits for the event loop while something is waiting."""
 
     def __init__(self, fd: int, receiver: Receiver, high_water: int, on_broken: Callable[[OSError], None]) -> None:
         super().__init__(fd, receiver, high_water, on_broken)
@@ -285,14 +288,14 @@ class PollWriter(DescriptorWriter):
             self.add(len(self._head))
 
     def _not_written(self, error: OSError, size: int) -> int:
-        """How much of the data need not be written any more."""
+        """Return how much of the data need not be written any more."""
         if isinstance(error, BlockingIOError | InterruptedError):
             return 0
         self._break(error)
         return size
 
     def _writable(self) -> None:
-        # One write a turn: a fast reader of a long queue must not keep the loop from everything else.
+        # One write per iteration: a fast reader of a long queue must not keep the loop from everything else.
         try:
             written = os.write(self._fd, self._head)
         except OSError as error:

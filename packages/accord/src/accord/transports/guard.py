@@ -102,7 +102,7 @@ class Guard:
             return None if self._lines else self._dismiss()
 
     def leave_to_the_parent(self) -> None:
-        """Give up the guard in a child that was forked without exec: it belongs to the parent."""
+        """Drop the guard in a child that was forked without exec: it belongs to the parent."""
         if self._process is not None:
             self._parents = self._dismiss()  # kept because its finalizer would warn that it still runs
         self._lines = {}

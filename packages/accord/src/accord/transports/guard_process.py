@@ -12,7 +12,7 @@ the guard sends them SIGTERM, and SIGKILL a moment later.
 """
 
 # ruff: noqa: PTH112, PTH115, PTH123, PTH208
-# (importing pathlib takes longer than all the rest)
+# (importing pathlib takes longer than everything else)
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PAUSE = 0.02
 
 
 def main() -> None:
-    """Read messages until the pipe closes, then end what is left."""
+    """Read messages until the pipe closes, then end the remaining groups."""
     groups, expected = listen()
     end(groups, expected)
 
 
 def listen() -> tuple[set[int], set[int]]:
-    """The groups that are left when the pipe closes, and the pipes of processes whose group is not known yet."""
+    """Return the groups that remain when the pipe closes, and the pipes of processes whose group is not known yet."""
     expected: dict[bytes, int] = {}
     groups: dict[bytes, tuple[int, int]] = {}
     for line in lines():
@@ -110,7 +110,9 @@ def recycled(group: int, birth: int) -> bool:
 
 
 def leaders_at(inode: int) -> set[int]:
-    """The group leaders whose standard input or output is this pipe: their parent died before it sent `group`."""
+    """Return the group leaders whose standard input or output is this pipe: their parent died before it sent
+    `group`.
+    """
     assert sys.platform != "win32"
     pipe = f"pipe:[{inode}]"
     found: set[int] = set()

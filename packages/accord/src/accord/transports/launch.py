@@ -1,7 +1,7 @@
 """Finds and starts programs, and explains in one line why a program could not be started.
 
-`shutil.which` is right on POSIX. On Windows it searches the current folder before PATH, and that folder may hold a
-foreign project with a file `npm.cmd` in it. So `program_file` finds a program as `launch` does when it starts it.
+`shutil.which` is right on POSIX. On Windows it searches the current folder before PATH, and that folder may belong to
+an untrusted project with a file `npm.cmd` in it. So `program_file` finds a program as `launch` does when it starts it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Inherit = bool | Iterable[str]
 
 
 def environment(env: Environment | None = None, inherit: Inherit = True) -> dict[str, str]:
-    """The environment of a new process: the inherited variables, changed by `env`.
+    """Return the environment of a new process: the inherited variables, changed by `env`.
 
     >>> environment({"LANG": "C", "EDITOR": None}, inherit=["EDITOR"])
     {'LANG': 'C'}
@@ -60,7 +60,7 @@ class Pipes:
         self._ours = (in_writes, out_reads, err_reads)
 
     def keep(self) -> tuple[int, int, int]:
-        """Our ends (of its stdin, stdout, stderr), which the caller must close from now on."""
+        """Return our ends (of its stdin, stdout, stderr), which the caller must close from now on."""
         self._open = list(self.theirs)
         return self._ours
 
@@ -145,7 +145,9 @@ _HINTS = {
 
 
 def program_file(name: str, path: str | None = None) -> str | None:
-    """The file of this program: by its path, or by its name on `path` (by default our PATH); None if there is none."""
+    """Return the file of this program: by its path, or by its name on `path` (by default our PATH); None if there is
+    none.
+    """
     if sys.platform == "win32":
         return _on_windows(name, path)
     return shutil.which(name, path=path)

@@ -2,9 +2,9 @@
 
     here, there = pair()
 
-It behaves as a pair of pipes would. Frames arrive in order, after the sender's turn of the event loop and never inside
-its `send`; what was sent during one turn arrives together. A side that pauses reading makes the other side's output
-wait, count and pause. What was sent before `close` still arrives.
+It behaves as a pair of pipes would. Frames arrive in order, after the sender's iteration of the event loop and never
+inside its `send`; frames sent during one iteration arrive together. A side that pauses reading makes the other side's
+output wait, count and pause. Frames sent before `close` still arrive.
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ running, so `ProcessGroup` ends the group that the wrapper leads.
 The kernel reuses a group's number only after all members have ended and are reaped. So a group that was once seen empty
 is never signalled again, nor is one whose number another process has by now.
 
-`EscapedProcesses` ends what has left the group: a daemon, a tmux server, `setsid`. Such a process belongs to no group
-of ours, and its parent is `init` soon. But it has inherited its environment, which the kernel shows in `/proc`. So each
-agent gets a mark in its environment, and when its group has ended, every process that has the mark is ended, too. A
-process that clears its environment is not found, nor is one of another user. Only Linux shows environments; elsewhere
-such processes survive.
+`EscapedProcesses` ends processes that have left the group: a daemon, a tmux server, `setsid`. Such a process belongs to
+no group of ours, and its parent is `init` soon. But it has inherited its environment, which the kernel shows in
+`/proc`. So each agent gets a mark in its environment, and when its group has ended, every process that has the mark is
+ended, too. A process that clears its environment is not found, nor is one of another user. Only Linux shows
+environments; elsewhere such processes survive.
 
-One look at `/proc` takes about 15 µs for each process of ours. It is a look at a moment: processes can start others
-meanwhile, so it is repeated until nothing is found.
+A scan of `/proc` takes about 15 µs for each process of ours. It shows one moment: processes can start others meanwhile,
+so it is repeated until nothing is found.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEFT_BEHIND = 0.25
 """Seconds that the other members have to end, or to finish their output, after the leader has ended."""
 
 LAST_STEPS = 1.0
-"""Seconds in which a process that closed its output may still end by itself: long, for busy machines."""
+"""Seconds within which a process that closed its output may still end on its own: long, for busy machines."""
 
 REAP = 1.0
 """Least seconds to wait for a killed process to be gone: only the machine's load can delay that."""
@@ -172,7 +172,7 @@ class ProcessGroup:
                     os.killpg(self._leader.pid, number)
 
         def has_members(self) -> bool:
-            """Whether members are left that we may signal; call it only after the leader is reaped."""
+            """Whether there are members that we may signal; call it only after the leader is reaped."""
             self._reap_orphans()
             if not self._is_over():
                 try:
@@ -245,7 +245,7 @@ def _processes() -> Iterator[tuple[str, int]]:
 
 
 MARK = "ACCORD_STARTED_BY"
-"""The variable that holds the marks: of this agent, and of those that it was started by in turn."""
+"""The variable with the marks: of this agent, and of the agents that started it, directly or not."""
 
 KILLED_WITHIN = 1.0
 """Seconds that killed processes have to be gone."""
@@ -259,7 +259,7 @@ class EscapedProcesses:
         self._sought = self._mark.encode()
 
     def marked(self, environment: dict[str, str]) -> dict[str, str]:
-        """This environment with the mark of the agent, where the system can find it again."""
+        """Return this environment with the mark of the agent, if the system can find it again."""
         if sys.platform != "linux":
             return environment
         outer = environment.get(MARK, "")
@@ -282,7 +282,7 @@ class EscapedProcesses:
                 os.kill(pid, signal.SIGKILL)
 
     async def _signal_until_gone(self, number: int, seconds: float) -> bool:
-        """Signal each of them once, also those that appear meanwhile; returns whether all are gone in time."""
+        """Signal each of them once, including new ones; returns whether all are gone in time."""
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + seconds, 0.002
         asked: set[int] = set()
@@ -298,7 +298,7 @@ class EscapedProcesses:
         return True
 
     def pids(self) -> Iterator[int]:
-        """The ids of all of them, the agent's own process included."""
+        """Return the ids of all of them, including the agent's own process."""
         if sys.platform != "linux":
             return
         for name in os.listdir("/proc"):  # noqa: PTH208 (a Path for each process takes as long as all the rest)

@@ -11,8 +11,8 @@ and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to 
 closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
 Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
-on Linux and while our process lives (`EscapedProcesses`). On Windows a job has the place of the group, of the guard and
-of the marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.processes`).
+on Linux and while our process lives (`EscapedProcesses`). On Windows a job replaces the group, the guard and the marks:
+no child process can leave it, and it ends with us (`accord.windows.processes`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class ProcessTransport(Transport):
     """Starts a command and exchanges frames over its standard streams.
 
-    `inherit_env` says which of our environment variables the command gets: all (True), none (False), or the given
-    names; `env` changes them (None removes a variable). `limit` bounds the bytes of a frame, and `high_water` is the
-    number of unsent bytes at which the receiver is paused. `on_stderr` is called with each line of stderr; the last
+    `inherit_env` is which of our environment variables the command gets: all (True), none (False), or the given names;
+    `env` changes them (None removes a variable). `limit` is the maximum size of a frame, and `high_water` is the number
+    of unsent bytes at which the receiver is paused. `on_stderr` is called with each line of stderr; the last
     `stderr_tail` bytes are part of the `End`. `grace` is the default of `close`: the seconds that each step may take.
     """
 
@@ -64,9 +64,9 @@ class ProcessTransport(Transport):
         self.pid: int | None = None
         """The id of the command's process; None before the start."""
         self.before_cleanup: Callable[[], Awaitable[object]] | None = None
-        """Is awaited when the command has ended by itself, before the processes that it has left are ended."""
+        """Awaited when the command has ended on its own, before its remaining child processes are ended."""
         self.limit_hit: Callable[[], Awaitable[str]] | None = None
-        """Is awaited when the command has ended by itself: which limit has ended it, in words, or nothing."""
+        """Awaited when the command has ended on its own: returns the limit that ended it, in words, or nothing."""
         self._command = list(command)
         self._cwd = cwd
         self._escaped = EscapedProcesses()
@@ -114,13 +114,13 @@ class ProcessTransport(Transport):
         await self._stdin.flush()
 
     def started(self) -> list[int]:
-        """The ids of the processes that the command has started and that still run; only Linux tells them."""
+        """Return the ids of the command's child processes that still run; only Linux reports them."""
         return [pid for pid in self._escaped.pids() if pid != self.pid]
 
     @property
     def stderr(self) -> str:
         if self._life is not None and not self._stderr_tail.is_telling:
-            self._stderr.drain()  # what the agent wrote before an answer is part of it when the answer is here
+            self._stderr.drain()  # the agent's output before an answer is part of it when the answer is here
         return self._stderr_tail.text
 
     def pause_reading(self) -> None:
@@ -164,7 +164,7 @@ class ProcessTransport(Transport):
 
     async def _close_and_end(self) -> None:
         if not self._grace:
-            self._group.kill()  # before its input ends, which it could take as a reason to answer what is open
+            self._group.kill()  # before its input ends, which it could take as a reason to answer open requests
         self._stdout.resume()  # an agent that is blocked in a write could not end by itself
         await within(self._grace, self._stdin.flush())
         self._stdin.close()
@@ -188,7 +188,7 @@ class ProcessTransport(Transport):
             await self.before_cleanup()
 
     async def _read_the_rest(self) -> None:
-        """Read what the process has written. A child of the process may hold the pipes open for ever."""
+        """Read the process's remaining output. A child of the process may hold the pipes open endlessly."""
         self._stdout.drain()
         self._stderr.drain()
         if self._group.exited.is_set():
@@ -211,7 +211,7 @@ class ProcessTransport(Transport):
         self._receiver.ended(self._end)
 
     def _release(self) -> None:
-        """Release all resources and tell the receiver, however the process ended."""
+        """Release all resources and notify the receiver, however the process ended."""
         self._ward.release_now()
         if self._end is None:
             self._ended("closed")
@@ -240,7 +240,7 @@ class StderrTail:
         self._size = size
         self._on_line = on_line
         self.is_telling = False
-        """Whether `on_line` is being called; a chunk that came now would overtake lines before it."""
+        """Whether `on_line` is being called; a chunk that arrived now would overtake earlier lines."""
         self._tail = bytearray()
         self._line = b""
 

@@ -1,18 +1,18 @@
-"""What a client needs to reach an agent behind a URL: headers, cookies, a proxy, and errors that say what to try.
+"""Access to an agent behind a URL: headers, cookies, a proxy, and errors with advice.
 
     https://agents.example/acp ──▶ network_proxy ──▶ NetworkProxy.tunnel ──▶ CONNECT or SOCKS5 ──▶ TLS, then HTTP
 
-All connections go through a tunnel, those without TLS too: an event stream or a WebSocket must not meet a proxy that
-reads along and gathers. So the proxy sees the agent's host and port, and with TLS nothing else.
+All connections go through a tunnel, even those without TLS: an event stream or a WebSocket must not meet a proxy that
+reads and buffers. So the proxy sees the agent's host and port, and with TLS nothing else.
 
-Without a proxy that the user gives, the environment names it: `HTTPS_PROXY` for `https` and `wss`, `HTTP_PROXY` for
-`http` and `ws`, and `ALL_PROXY` for both; a name in lower case goes before the same one in upper case. `NO_PROXY` lists
-hosts that are reached directly. So are, whatever it says, the loopback addresses: there, a proxy on another machine
-would reach itself.
+Without a proxy from the user, the environment names it: `HTTPS_PROXY` for `https` and `wss`, `HTTP_PROXY` for `http`
+and `ws`, and `ALL_PROXY` for both; a name in lower case takes precedence over the same one in upper case. `NO_PROXY`
+lists hosts that are reached directly. The loopback addresses always are: there, a proxy on another machine would reach
+itself.
 
-`checked_headers` checks the user's headers before anything is sent. A line break in a value would begin a header, or a
-request, of somebody else's choice. A header that frames the message would contradict the transport's own. Both are
-refused where they are given, with the name of the header. Values are secrets, so no error shows one.
+`checked_headers` checks the user's headers before anything is sent. A line break in a value would inject a header, or a
+request. A header that frames the message would contradict the transport's own. Both are refused where they are passed,
+with the name of the header. Values are secrets, so no error shows one.
 
 The two common mistakes look like broken connections: TLS spoken to a port without it, and the other way round. Their
 marks on the wire are few and stable: the names of OpenSSL's reasons, and the first bytes of a TLS alert.
@@ -39,7 +39,7 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 """The kinds of proxies, with the port of each. With `socks5` names are looked up here, with `socks5h` by the proxy."""
 
 NONE = "none"
-"""What a setting says instead of a URL, so that no proxy is used."""
+"""The value of a setting instead of a URL, so that no proxy is used."""
 
 LONGEST_HEAD = 64 * 1024
 """The most bytes of a proxy's response to CONNECT."""
@@ -62,7 +62,7 @@ class NetworkProxy(msgspec.Struct, frozen=True):
     user: str
     password: str
     name: str
-    """Its URL without secrets, and the variable that it comes from, for error messages."""
+    """Return the proxy with this URL, from this variable; raises AccordError for an invalid one."""
 
     @classmethod
     def read(cls, url: str, variable: str | None = None) -> NetworkProxy:
@@ -88,7 +88,7 @@ class NetworkProxy(msgspec.Struct, frozen=True):
 
     @property
     def credentials(self) -> dict[str, str]:
-        """The header that logs in to an HTTP proxy; none without a user."""
+        """Return the header that logs in to an HTTP proxy; none without a user."""
         if not self.user:
             return {}
         encoded = b64encode(f"{self.user}:{self.password}".encode()).decode()
@@ -213,12 +213,12 @@ async def open_connection(
 
 
 def unreachable(name: str, proxy: NetworkProxy | None, reason: str) -> str:
-    """The error for an agent that cannot be reached; it names the proxy on the way."""
+    """Return the error for an agent that cannot be reached; it names the proxy, if there is one."""
     return f"{name} cannot be reached{'' if proxy is None else f' through the proxy {proxy.name}'}: {reason}"
 
 
 def network_proxy(url: str, given: str | bool, environment: Mapping[str, str] | None = None) -> NetworkProxy | None:
-    """The proxy on the way to this URL. `given` is its URL, False for none, or True for that of the environment.
+    """Return the proxy for this URL. `given` is its URL, False for none, or True for that of the environment.
 
     Raises AccordError for an invalid proxy.
     """
@@ -232,7 +232,7 @@ def network_proxy(url: str, given: str | bool, environment: Mapping[str, str] | 
     for name in ("https_proxy" if is_secure else "http_proxy", "all_proxy"):
         for variable in (name, name.upper()):
             if variable == "HTTP_PROXY" and "REQUEST_METHOD" in environment:
-                continue  # in a CGI program it is the request's header `Proxy`, which a stranger has written
+                continue  # in a CGI program it is the request's header `Proxy`, which an attacker may have sent
             if variable in environment:  # an empty one means no proxy
                 if not environment[variable] or is_direct(parts, environment):
                     return None
@@ -308,7 +308,7 @@ _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 def checked_headers(headers: Mapping[str, str] | None, token: str | None = None) -> dict[str, str]:
-    """These headers, and the one with the bearer token if there is one; raises AccordError for a wrong one.
+    """Return these headers, and the one with the bearer token if there is one; raises AccordError for an invalid one.
 
     >>> checked_headers({"X-Team": "blue"}, token="s3cret")
     {'X-Team': 'blue', 'Authorization': 'Bearer s3cret'}
@@ -360,7 +360,7 @@ class Cookies:
 
     @property
     def header(self) -> str:
-        """The value of the `Cookie` header; empty if there are no cookies."""
+        """Return the value of the `Cookie` header; empty if there are no cookies."""
         return "; ".join(f"{name}={value}" for name, value in self._values.items())
 
 
@@ -377,13 +377,13 @@ def _expires(attribute: str) -> bool:
 
 
 USUAL_PATH = "/acp"
-"""Where agents are usually served."""
+"""The usual path of agents."""
 
 ALERT = b"\x15\x03"
-"""How a TLS alert begins, which is what a TLS server answers to a request without TLS."""
+"""The beginning of a TLS alert, which a TLS server sends in answer to a request without TLS."""
 
 HANDSHAKE = b"\x16\x03"
-"""How a TLS handshake begins, which is what a client with TLS sends to a server without it."""
+"""The beginning of a TLS handshake, which a client with TLS sends to a server without it."""
 
 _NOT_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG", "BAD_PACKET_LENGTH"}
 """OpenSSL's reasons for an answer that is not TLS at all."""
@@ -394,19 +394,21 @@ MAYBE_TLS_THERE = "if it speaks TLS, the URL must begin with https:// or wss://"
 
 
 def without_tls(error: BaseException) -> str | None:
-    """The explanation of an error that a server without TLS causes; None for other errors."""
+    """Return the explanation of an error that a server without TLS causes; None for other errors."""
     return NO_TLS_THERE if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS else None
 
 
 def no_answer(received: bytes, *, tls: bool) -> str:
-    """What to add to "the server closed the connection before it answered", given what it has sent until then."""
+    """Return the addition to "the server closed the connection before it answered", given what it has sent
+    until then.
+    """
     if tls:
         return ""
     return f"; {TLS_THERE}" if received.startswith(ALERT) else "" if received else f"; {MAYBE_TLS_THERE}"
 
 
 def not_found(url: str, status: int) -> str:
-    """What to add to the refusal of a connection, if it says that there is no agent at this URL."""
+    """Return the addition to a refused connection's error, if there is no agent at this URL."""
     path = urlsplit(url).path or "/"
     if status == 404:
         problem = f"no agent is served at the path {path}"

@@ -1,19 +1,19 @@
 """Buffers of sockets: one that all reads share, and a queue of output with its level.
 
-asyncio's streaming protocols allocate 256 KiB before every read, which takes longer than everything else that a small
-message needs. So all sockets of an event loop read into one buffer (`SharedBufferProtocol`).
+asyncio's streaming protocols allocate 256 KiB before every read, which takes longer than the rest of the work for a
+small message. So all sockets of an event loop read into one buffer (`SharedBufferProtocol`).
 
 The rule: one buffer per loop, and nothing stays in it. A loop asks for the buffer (`get_buffer`), reads into it and
-hands it back (`buffer_updated`) without running anything else in between: asyncio's selector and proactor loops do,
-with TLS and without, and so does libuv, which calls `alloc` and `read` of one read back to back. Loops in two threads
-must not share a buffer: a read releases the interpreter lock, and the other loop would read into the same bytes.
+returns it (`buffer_updated`) without running anything else in between: asyncio's selector and proactor loops do, with
+TLS and without, and so does libuv, which calls `alloc` and `read` of one read back to back. Loops in two threads must
+not share a buffer: a read releases the interpreter lock, and the other loop would read into the same bytes.
 
 Transports whose writes are awaited put their output into an `OutputQueue`, from which a task takes it:
 
     send ──▶ put ──▶ [frame, frame, ...] ──▶ take (the task that writes) ──▶ written
 
 Past the high-water mark the receiver gets `paused`, below a quarter of it `resumed`. A frame counts as waiting until
-`written` says that it is on its way.
+`written` reports that it is on its way.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ The program that started us chooses the two: pipes, sockets (also one for both),
 work. While the connection is open, the real standard output belongs to it alone. Output of a stray `print` or a C
 library goes to standard error instead: one foreign byte among the frames would corrupt them.
 
-The end of input is the end of what we receive, not of what we may send: the last request is still answered. It takes
-`close` to end that.
+The end of input is the end of incoming messages, not of outgoing ones: the last request is still answered. Only `close`
+ends those.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 class StdioTransport(Transport):
     """Frames over two file descriptors, which may be the same one.
 
-    The descriptors are the transport's from now on, which closes them; with `keep_open` they are only borrowed, and
-    are as they were when it has closed.
+    The transport owns the descriptors from now on and closes them; with `keep_open` it only borrows them, and leaves
+    them unchanged when it has closed.
     """
 
     name = "stdio"
@@ -57,7 +57,9 @@ class StdioTransport(Transport):
 
     @classmethod
     def standard(cls, *, limit: int = LIMIT, high_water: int = HIGH_WATER) -> StdioTransport:
-        """Over our own standard input and output; the latter is moved away from `start` to `close`."""
+        """Return a transport over our own standard input and output; the latter is moved away from `start` to
+        `close`.
+        """
         transport = cls(STDIN, STDOUT, limit=limit, high_water=high_water, keep_open=True)
         transport._standard = True
         return transport
@@ -138,7 +140,7 @@ class StdioTransport(Transport):
         self._finish(End("peer_closed") if error is None else _broken("input", error))
 
     def _output_broke(self, error: OSError) -> None:
-        self._reader.drain()  # what the other side sent before its end can be read already
+        self._reader.drain()  # the other side's messages before its end can be read already
         if not _has_left(error):
             self.output_error = error
         self._finish(_broken("output", error))
@@ -152,7 +154,7 @@ class StdioTransport(Transport):
 
 @contextmanager
 def stdout_moved_away() -> Generator[int]:
-    """Move the real standard output to the descriptor that is given, and put standard error in its place.
+    """Move the real standard output to the given descriptor, and put standard error in its place.
 
     >>> with stdout_moved_away() as real:
     ...     print("this goes to standard error")
@@ -160,7 +162,7 @@ def stdout_moved_away() -> Generator[int]:
     real = os.dup(STDOUT)
     printing = sys.stdout
     _put_stderr_in_place_of_stdout()
-    _flush(printing)  # what was printed earlier and never left its buffer
+    _flush(printing)  # earlier output that never left its buffer
     sys.stdout = sys.stderr
     try:
         yield real
@@ -173,10 +175,10 @@ def stdout_moved_away() -> Generator[int]:
 
 
 def fill_closed_streams() -> None:
-    """Open the null device in place of standard streams that are closed; to be called before there is an event loop.
+    """Open the null device in place of closed standard streams; call it before there is an event loop.
 
-    Whatever is opened first gets their numbers otherwise, the event loop's own descriptors above all: a stray print
-    would then go there, and uvloop aborts the process when it closes them.
+    Otherwise the files that are opened first get their numbers, above all the event loop's own descriptors: a stray
+    print would then go there, and uvloop aborts the process when it closes them.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= STDERR:
         os.set_inheritable(fd, True)
@@ -213,7 +215,7 @@ def _check_standard_streams() -> None:
 
 
 def _own(fd: int, access: int) -> int:
-    """Our descriptor for what `fd` is."""
+    """Return a descriptor of our own for the file of `fd`."""
     if sys.platform != "win32" and pollable(fd) and os.isatty(fd):
         # Opened again: non-blocking mode is shared by all processes that inherited the same opening, as a shell and
         # its programs do, and they would find it so.
@@ -232,7 +234,7 @@ def _put_back(fd: int, *, blocking: bool) -> None:
 
 
 def _has_left(error: OSError) -> bool:
-    """Whether this error of a write says that the reader has closed its end, which is an ordinary end for an agent."""
+    """Whether this error of a write means that the reader has closed its end, a normal end for an agent."""
     return isinstance(error, ConnectionError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 

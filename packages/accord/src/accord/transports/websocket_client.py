@@ -157,7 +157,7 @@ class _Handshake(SharedBufferProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         hint = no_answer(self._head, tls=self._protocol.uri.secure)
         closed = ConnectionResetError(f"the server closed the connection before it answered{hint}")
-        if not hint:  # else the library would only say that this is not HTTP
+        if not hint:  # otherwise the library would only report that this is not HTTP
             self._protocol.receive_eof()
         self._look(exc or closed)
 

@@ -33,7 +33,7 @@ INTERNAL_ERROR = KEEPALIVE_FAILED
 _FIN, _MASKED, _LENGTH = 0x80, 0x80, 0x7F
 _MOST_IN_CONTROL = 125
 _LARGE = 64 * 1024
-"""Bytes of payload from which on a frame goes into the message as it arrives."""
+"""Bytes of payload from which a frame is added to the message as it arrives."""
 _BLOCK = 1024 * 1024
 """Bytes of text that are checked at once: as a string, they may take four times as much memory."""
 
@@ -53,8 +53,8 @@ class Violation(Exception):
 class Frames:
     """Parses frames from bytes cut anywhere. Fragments are joined; control frames may come between them.
 
-    Large frames and fragments are gathered in one buffer, without their masks, and handed out without a copy: a
-    message of any shape takes its size once.
+    Large frames and fragments are collected in one buffer, without their masks, and returned without a copy: a message
+    of any shape takes its size once.
 
     >>> Frames(1000, masked=False).feed(bytes([0x81, 2]) + b"hi" + bytes([0x89, 0]))
     [(1, b'hi'), (9, b'')]
@@ -80,11 +80,11 @@ class Frames:
         """The mask of its next bytes."""
         self._fragments_of: int | None = None
         self._is_closed = False
-        """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""
+        """Whether a close frame was received, or `drop` was called: later input is not data (1.4)."""
 
     @property
     def buffered(self) -> int:
-        """How many bytes of an unfinished frame or message are kept."""
+        """Return how many bytes of an unfinished frame or message are kept."""
         return len(self._rest) + self._message.tell()
 
     def drop(self) -> None:
@@ -191,7 +191,7 @@ class Frames:
         self._end_frame(first, found)
 
     def _gather(self, data: bytes, found: list[tuple[int, bytes]]) -> bytes:
-        """Add to the message what belongs to its unfinished frame; returns the rest."""
+        """Add the part of an unfinished frame to the message; returns the rest."""
         part = data[: self._missing]
         if self._key:
             self._message.write(self._mask(part, self._key))

@@ -6,8 +6,8 @@
 The client's end is `websocket.WebSocketTransport`, the server's end is `http.server.websocket.ServerSocket`. Each end
 sends a ping after a time of silence, and answers the peer's pings.
 
-While reading is paused, a peer that has gone is noticed all the same (`reading.HangUp`). The client then reads what the
-server has sent before. The server ends the connection: nobody waits for what such a client still asked for.
+While reading is paused, a peer that has disconnected is noticed all the same (`reading.HangUp`). The client then reads
+the server's earlier messages. The server ends the connection: nobody waits for such a client's requests.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DrainProgress:
         self._taken = 0
 
     def look(self, written: int, waiting: int) -> bool:
-        """Whether the backlog of the last check has shrunk; `written` counts all bytes ever written."""
+        """Return whether the backlog of the last check has shrunk; `written` counts all bytes ever written."""
         taken = written - waiting
         takes = self._waited and taken > self._taken
         self._waited, self._taken = waiting > 0, taken
@@ -67,7 +67,7 @@ class DrainProgress:
 
 
 class Framed(SharedBufferProtocol, Transport):
-    """One end of a WebSocket. `attach` gives it the socket, `start` the receiver."""
+    """One end of a WebSocket. `attach` passes it the socket, `start` the receiver."""
 
     name = "websocket"
 
@@ -95,7 +95,7 @@ class Framed(SharedBufferProtocol, Transport):
         self._full = False
         self._reads = True
         self._hang_up: HangUp | None = None
-        """Watches whether the peer has gone, while reading is paused."""
+        """Watches whether the peer has disconnected, while reading is paused."""
         self._drained = LightEvent()
         self._lost = LightEvent()
         """Set when the socket is closed."""
@@ -238,7 +238,7 @@ class Framed(SharedBufferProtocol, Transport):
             self._answer_ping(ping)
 
     def _ignored_binary(self) -> None:
-        # In silence, the author of a peer that sends all messages as binary frames would never learn why none counts.
+        # Silently, the author of a peer that sends all messages as binary frames would never learn why none counts.
         if not self._has_ignored:
             self._has_ignored = True
             log.warning("%s sent a binary frame, which is ignored; messages must be text frames", self.name)
@@ -311,14 +311,14 @@ class Framed(SharedBufferProtocol, Transport):
             self._beat = self._loop.call_later(self._ping_every, self._look_for_life)
 
     def _look_for_life(self) -> None:
-        # A peer that reads our output is alive, even if a ping waits behind megabytes of it.
+        # A peer that reads our output is alive, even if a ping waits after megabytes of it.
         takes = self._progress.look(self._written, self.unsent)
         if self._alive or not self._reads or takes:
             self._alive = False
             self._unanswered = 0
             if not self._reads:
-                # The answer stays unread. But a peer that has gone resets the connection, which `HangUp` notices; its
-                # own end may wait for ever behind what it has sent and nobody reads.
+                # The answer stays unread. But a peer that has disconnected resets the connection, which `HangUp`
+                # notices; its own end may wait endlessly after unread data.
                 self._ping()
         elif self._unanswered < self._pings:
             self._unanswered += 1

@@ -1,4 +1,4 @@
-"""Transports around other transports: wrapped, recorded, looked at before they start, and joined in pairs.
+"""Transports around other transports: wrapped, recorded, inspected before they start, and joined in pairs.
 
 - `WrappedTransport` is like the transport within, but for what a subclass changes.
 - `FirstFrame` lets its holder look at the first frame before it is decided who receives it.
@@ -27,7 +27,7 @@ from accord.transports import End, Receiver, Transport
 
 
 class WrappedTransport(Transport, Receiver):
-    """To who holds it, a transport; to the transport within, the receiver. Each call goes through to the other side.
+    """A transport to its holder; a receiver to the transport within. Each call is passed on to the other side.
 
     holder ──▶ send, close, ... ──▶ the transport within
     holder ◀── received, ended, ... ◀── the transport within
@@ -37,7 +37,7 @@ class WrappedTransport(Transport, Receiver):
         self.name = inner.name
         self._inner = inner
         self._receiver: Receiver | None = None
-        """Who holds it, from `start` on."""
+        """The holder's receiver, from `start` on."""
         self._receiver_reads = True
         """Whether the holder wants to read."""
         self._is_held = False
@@ -80,12 +80,12 @@ class WrappedTransport(Transport, Receiver):
             self._inner.resume_reading()
 
     def hold_reading(self) -> None:
-        """Read nothing until `let_read`, whatever the holder wants: for a reason of the subclass."""
+        """Read nothing until `let_read`, even if the holder wants to: a subclass has its own reason."""
         self._is_held = True
         self._inner.pause_reading()
 
     def let_read(self) -> None:
-        """Read again after `hold_reading`, if the holder wants to."""
+        """Resume reading after `hold_reading`, if the holder wants to."""
         self._is_held = False
         if self._receiver_reads:
             self._inner.resume_reading()
@@ -153,7 +153,7 @@ class FirstFrame(WrappedTransport):
 
 
 class RecordedTransport(WrappedTransport):
-    """A transport whose frames an observer sees; what arrives, before its receiver handles it."""
+    """A transport whose frames an observer sees; incoming ones, before its receiver handles them."""
 
     def __init__(self, transport: Transport, observer: Observer, link: int | None = None) -> None:
         super().__init__(transport)

@@ -64,7 +64,9 @@ class Kernel32:
             function.restype, function.argtypes = result, arguments
 
     def create_job(self) -> int:
-        """A job whose processes end with its handle; children of its processes belong to it and cannot leave it."""
+        """Create a job whose processes end with its handle; children of its processes belong to it and cannot
+        leave it.
+        """
         job: int | None = self._kernel32.CreateJobObjectW(None, None)
         if not job:
             raise _failed("CreateJobObject")

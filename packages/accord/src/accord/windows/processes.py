@@ -1,22 +1,22 @@
-"""Starts a program of Windows in a job of its own, and asks it to end.
+"""Starts a program of Windows in its own job, and asks it to end.
 
-A program that shares our console is asked by Ctrl-Break, the only event that reaches a process group of its own. A
+A program that shares our console is asked by Ctrl-Break, the only event that reaches a separate process group. A
 program that we started without a console window, because we have none ourselves, cannot be asked: after its input was
 closed and its time is over, its job is ended.
 
-**Command lines.** The problem: each program splits its command line itself. Most do it as the C library does, which
-`subprocess.list2cmdline` writes for. But `cmd.exe` has rules of its own, and it also reads the lines of batch files,
-such as the `.cmd` files of `npx` and of every npm program. Quoted for the C library, the argument `"&calc` starts a
-second program there, and so do quotes that `%VARIABLES%` bring in.
+**Command lines.** The problem: each program splits its command line itself. Most do it like the C library, for which
+`subprocess.list2cmdline` writes. But `cmd.exe` has rules of its own, and it also reads the lines of batch files, such
+as the `.cmd` files of `npx` and of every npm program. Quoted for the C library, the argument `"&calc` starts a second
+program there, and so do quotes from `%VARIABLES%`.
 
 The rule: each kind of program gets its own quoting. For a batch file, every argument that is not plain is quoted, a
 quote is doubled, and each `%` is followed by a substring of a variable that is empty, so that no variable's name is
 complete. A line break cannot be written at all, so such an argument is refused.
 
-A program is never searched in the current folder, as Windows would do: that folder may hold a foreign project.
+A program is never searched in the current folder, as Windows would do: that folder may belong to an untrusted project.
 
 **Jobs.** Windows keeps no tree of processes: the children of a wrapper such as `npx` survive it. So each program that
-we start is put into a job before it runs its first instruction. Whatever it starts belongs to the job as well and
+we start is put into a job before it runs its first instruction. Its child processes belong to the job as well and
 cannot leave it. The job ends its processes when its last handle closes. Only we hold one, so the kernel ends the job
 also when we are killed; no process has to watch us.
 """
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from accord.windows.kernel32 import Kernel32
 
 STARTED = (".com", ".exe", ".bat", ".cmd")
-"""Endings of the files that a process can be started from."""
+"""Endings of the files from which a process can be started."""
 
 BATCH = (".bat", ".cmd")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_#$*+\-./:?@\\]+")
-"""Arguments that neither `cmd.exe` nor the C library reads in a special way."""
+"""Arguments that neither `cmd.exe` nor the C library interprets specially."""
 
 _UNWRITABLE = re.compile(r"[\0\r\n]")
 
@@ -51,7 +51,7 @@ _LINE_SWITCHES = ("/c", "/k")
 def find_program(
     name: str, environment: Mapping[str, str], folder: str, is_file: Callable[[str], bool] = ntpath.isfile
 ) -> str | None:
-    """The file of a program: by its path, relative to `folder`, or by its name on PATH; None if it is not found.
+    """Return the file of a program: by its path, relative to `folder`, or by its name on PATH; None if it is not found.
 
     `environment` has its names in upper case.
     """
@@ -81,7 +81,7 @@ def _spellings(path: str, endings: Sequence[str]) -> Iterator[str]:
 
 
 def command_line(program: str, arguments: Sequence[str], shell: str) -> tuple[str, str]:
-    """The file to start and its command line. `shell` is the path of `cmd.exe`, which reads batch files.
+    """Return the file to start and its command line. `shell` is the path of `cmd.exe`, which reads batch files.
 
     Raises ValueError for an argument that a batch file cannot be given.
     """
@@ -94,7 +94,7 @@ def command_line(program: str, arguments: Sequence[str], shell: str) -> tuple[st
 
 
 def batch_argument(argument: str) -> str:
-    """An argument as a batch file has to be given it; raises ValueError if that is not possible."""
+    """Return an argument quoted for a batch file; raises ValueError if that is not possible."""
     if _UNWRITABLE.search(argument):
         raise ValueError(
             "a batch file (.bat or .cmd) cannot be given an argument with a line break or a null byte: "
@@ -114,7 +114,7 @@ def _quoted(argument: str) -> str:
 
 
 def _shell_line(program: str, arguments: Sequence[str]) -> str:
-    """The line of `cmd.exe`: a single argument after `/c` is a line in its own language, and stays as it is."""
+    """Return the line of `cmd.exe`: a single argument after `/c` is a line in its own language, and is not changed."""
     at = next((at for at, word in enumerate(arguments) if word.lower() in _LINE_SWITCHES), None)
     if at is None or at + 1 == len(arguments):
         return subprocess.list2cmdline([program, *arguments])
@@ -131,7 +131,7 @@ ALWAYS = ("SYSTEMROOT",)
 def merged_environment(
     inherited: Mapping[str, str], changes: Mapping[str, str | None], own: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment of a new process, with names in upper case, so that `Path` replaces `PATH`.
+    """Return the environment of a new process, with names in upper case, so that `Path` replaces `PATH`.
 
     `own` is our environment, of which a process gets `ALWAYS`.
     """
@@ -171,7 +171,7 @@ if sys.platform == "win32":
     _SUSPENDED = 0x4
 
     class ContainedProcess(subprocess.Popen[bytes]):
-        """A process in a job of its own, with all that it starts."""
+        """A process in its own job, with its child processes."""
 
         def __init__(
             self,

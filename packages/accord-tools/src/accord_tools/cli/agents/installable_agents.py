@@ -38,7 +38,7 @@ def index_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def index_of(options: argparse.Namespace) -> AgentIndex:
-    """The registry's list; what went wrong with it is said on standard error."""
+    """Return the registry's list; problems with it are printed on standard error."""
     from accord_tools.registry.agent_index import FRESH, load_index
 
     if options.offline and options.refresh:
@@ -106,7 +106,7 @@ def run_search(options: argparse.Namespace) -> int:
 
 
 def _search_snapshot(words: list[str], error: RegistryError) -> int:
-    """List what Accord itself knows of the registry, because its list cannot be fetched."""
+    """List Accord's own copy of the registry, because its list cannot be fetched."""
     from accord_tools.registry.well_known import WELL_KNOWN
 
     rows = [
@@ -287,7 +287,7 @@ def _install_one(
 
 
 def _report(agent: InstalledAgent) -> None:
-    """Say what was installed, and what will be started."""
+    """Print what was installed, and what will be started."""
     print_line(f"Installed {label(agent.name, 60)} {agent.version} ({size_in_words(agent.size)}).")
     print_line(f"  starts:  {shlex.join(agent.argv)}")
     print_line(f'  try:     accord run "Say hello" -a {agent.id}')
@@ -301,7 +301,7 @@ def update_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_update(options: argparse.Namespace) -> int:
-    """Install newer versions of what is installed."""
+    """Install newer versions of installed agents."""
     from accord_tools.registry import installed_agents
     from accord_tools.registry.entry import is_newer
     from accord_tools.registry.installed_agents import find_installed
@@ -335,7 +335,7 @@ def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
 
 
 def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
-    """Update one agent; a failure leaves the version that is there, and does not stop the others."""
+    """Update one agent; a failure leaves the installed version, and does not stop the others."""
     from accord_tools.registry import installed_agents
     from accord_tools.registry.install_agent import InstallOptions
 
@@ -359,7 +359,7 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
 
 
 def remove_installed(name: str) -> bool:
-    """Remove an agent of the registry that is installed; False if there is none of this name."""
+    """Remove an agent of the registry that is installed; returns False if there is none of this name."""
     from accord_tools.registry import installed_agents
     from accord_tools.registry.installed_agents import find_installed, split_name
 
@@ -393,7 +393,7 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lock(options: argparse.Namespace) -> int:
-    """Write what is installed into .accord/agents.lock."""
+    """Write the installed versions into .accord/agents.lock."""
     from accord_tools.registry import downloads, installed_agents
     from accord_tools.registry.entry import here
     from accord_tools.registry.installed_agents import find_installed

@@ -1,6 +1,6 @@
-"""`accord agents list`, `add`, `remove`, `default`, `trust`, `export` and `import`: the agents that have names.
+"""`accord agents list`, `add`, `remove`, `default`, `trust`, `export` and `import`: agents with names.
 
-Named agents stand in your own file, and in that of a project. Other clients (Zed, JetBrains, acpx) have files of their
+Named agents are in your own file, and in that of a project. Other clients (Zed, JetBrains, acpx) have files of their
 own, with which agents are exchanged.
 """
 
@@ -64,7 +64,7 @@ def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
 
 
 def _listed() -> dict[str, str]:
-    """The versions that the registry lists, as far as its list is kept on this machine."""
+    """Return the versions in the registry's list, as far as it is cached on this machine."""
     from accord_tools.registry import RegistryError
     from accord_tools.registry.agent_index import load_index
 
@@ -115,7 +115,7 @@ def _state(agent: KnownAgent) -> str:
 
 
 def found(agent: KnownAgent) -> str | None:
-    """The path of the agent's program; None if it is not found, or the agent has a URL."""
+    """Return the path of the agent's program; None if it is not found, or the agent has a URL."""
     from accord_tools.configuration.resolve_agent import python_file, started_by_us
 
     if agent.settings.url is not None or agent.settings.registry is not None:
@@ -267,7 +267,7 @@ def _file(options: argparse.Namespace) -> Path:
 
 
 def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None:
-    """The command as the file has it; None if the agent has a URL."""
+    """Return the command in the file; None if the agent has a URL."""
     from accord_tools.configuration.agent_settings import is_path
 
     if not options.agent:
@@ -351,7 +351,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None:
-    """Say what of an agent's environment another client cannot have."""
+    """Print which parts of an agent's environment another client cannot have."""
     left_out = [f"the variable {name} from your keyring" for name in settings.env if name not in env]
     left_out += [f"the variables in {settings.env_file}"] if settings.env_file else []
     left_out += ["the clean environment"] if settings.clean_env else []

@@ -1,8 +1,8 @@
-"""`accord agents check`, `build`, `verify` and `new`: for those who publish agents in a registry.
+"""`accord agents check`, `build`, `verify` and `new`: for publishers of agents in a registry.
 
-`verify` takes three looks at each distribution of an agent, each with a start of its own: the question of the registry,
-the same question of a client that can open a terminal for a login, and the profile smoke of `accord check agent`, which
-sends no prompt. What the last two find is reported in the words of `accord check agent`.
+`verify` runs three checks of each distribution of an agent, each with its own start: the question of the registry, the
+same question of a client that can open a terminal for a login, and the profile smoke of `accord check agent`, which
+sends no prompt. Findings of the last two are reported in the words of `accord check agent`.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
+    """Install an agent into a temporary folder, start it, and ask what the registry asks."""
     if not options.no_check:
         _require_checker()
     from accord_tools.registry.publish_registry import verify as verify_entry
@@ -295,7 +295,7 @@ def _show_verified(entry: RegistryEntry, result: Verified, report: Report | None
     if report is not None:
         from accord_check import as_text
 
-        _, *lines = as_text(report)  # the heading says what the line above has said
+        _, *lines = as_text(report)  # the heading repeats the line above
         print_line("\n".join(f"  {line}" for line in lines if line))
 
 
