@@ -6,6 +6,18 @@
 Updates of both versions of the protocol are handled the same way: the class selects its fold. An update creates the
 thing it names or changes the fields that it contains: an omitted field stays, `null` clears it, a value replaces it.
 
+The *timeline* has messages and tool calls in the order in which they began:
+
+- A *message* is the chunks with one message id; if agents send none, consecutive chunks of one speaker with no other
+  message or tool call between. An emoji that was split in two, as by JavaScript agents, is joined again, even across
+  chunks; a half without its other half stays as it is.
+- A *tool call* and its updates become one `ToolCallState`: an omitted field stays, a list replaces the previous one.
+- Version 2 gives every message an id that stays valid, sends messages whole as well as in chunks, and appends to the
+  content of tool calls.
+
+Each entry has a *place*: its number in the order of the timeline, which counts dropped entries too. A chunk changes one
+entry.
+
 An update costs constant work, however long the session is: text is collected in a buffer and becomes one string only
 when it is read. The results (`timeline`, `snapshot()`) consist of immutable values, and only values that have changed
 since the last read are made again. The same fold serves the client (`RemoteSession.state`), its services and the agent
@@ -28,13 +40,14 @@ from msgspec.structs import replace
 from accord.errors import DecodeError
 from accord.schema import codec, shared_updates as updates
 from accord.schema.base import Json, Unknown
-from accord.schema.content import ContentBlock
-from accord.session.timeline import Timeline
+from accord.schema.content import ContentBlock, TextContent
+from accord.schema.shared_updates import MessageId, ToolCallContent, ToolCallContentChunk, ToolCallId, ToolCallUpdate
 from accord.session.values import (
     WEIGHT,
     Compaction,
     ConfigOption,
     Entry,
+    GrowingContent,
     Message,
     Observer,
     ReplacementObserver,
@@ -48,6 +61,7 @@ from accord.session.values import (
     choices_of,
     meta_after,
     oldest_beyond,
+    patched_meta,
     size_of,
 )
 
@@ -57,6 +71,25 @@ if TYPE_CHECKING:
 KeyT = TypeVar("KeyT")
 ObserverT = TypeVar("ObserverT")
 ThingT = TypeVar("ThingT")
+
+
+class GrowingMessage(GrowingContent):
+    """A message that may still grow."""
+
+    __slots__ = ("id", "is_ours", "is_refused", "meta", "place", "speaker")
+
+    def __init__(self, speaker: Speaker, message_id: MessageId | None, *, is_ours: bool) -> None:
+        super().__init__()
+        self.speaker: Speaker = speaker
+        self.id = message_id
+        self.place = 0
+        self.is_ours = is_ours
+        """Whether it is a prompt as it was sent, not yet repeated by the agent."""
+        self.is_refused = False
+        self.meta: dict[str, Json] | None = None
+
+    def message(self) -> Message:
+        return Message(self.speaker, self.read(), self.id, self.is_refused, self.meta)
 
 
 class SessionState:
@@ -78,9 +111,24 @@ class SessionState:
 
     def clear(self) -> None:
         """Forget everything, before a replay from the start; observers stay."""
-        self._timeline = Timeline()
-        if self._replacement_observers:
-            self._timeline.on_replacement = self._tell_of_replacement
+        self._dropped = 0
+        """How many of the oldest entries were dropped because of the limit."""
+        self._calls: dict[ToolCallId, ToolCallState] = {}
+        self._growing: list[GrowingMessage | ToolCallId] = []
+        self._read: list[Entry] = []
+        self._changed: set[int] = set()
+        self._entries: tuple[Entry, ...] = ()
+        self._turn_begins = 0
+        """The place of the latest prompt."""
+        self._last: GrowingMessage | None = None
+        """The message that the next chunk without an id may continue."""
+        self._by_id: dict[tuple[Speaker, MessageId], GrowingMessage] = {}
+        self._places: dict[ToolCallId, int] = {}
+        self._unfinished: dict[ToolCallId, None] = {}
+        self._appended: dict[ToolCallId, list[ToolCallContent]] = {}
+        """Content that was appended to tool calls since they were last read: it is joined on reading."""
+        self._not_echoed: list[GrowingMessage] = []
+        """Prompts as they were sent, whose ids are not known yet, in version 2."""
         self.plan: list[updates.PlanEntry] = []
         """The steps of the plan with steps that was updated last."""
         self.plan_id: updates.PlanId | None = None
@@ -141,9 +189,7 @@ class SessionState:
     def add(self, update: Update, size: int = 0) -> None:
         """Fold in the next update of either version; `size` is its length in bytes, which counts towards the limit."""
         kind = update.__class__
-        if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
-            in_timeline(self._timeline, update)
-        elif (fold := self._folds.get(kind)) is not None:
+        if (fold := self._folds.get(kind)) is not None:
             fold(self, update)
         else:
             self._add_other(update)
@@ -159,7 +205,7 @@ class SessionState:
         """`add` for a chunk of version 2 that is known to be plain text."""
         content: Any = chunk.content
         message_id: Any = chunk.message_id
-        self._timeline.append_text(speaker, message_id, content.text)
+        self._append_text(speaker, message_id, content.text)
         if self._limit is not None:
             self._room -= size + WEIGHT
             if self._room < 0:
@@ -209,7 +255,7 @@ class SessionState:
         A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
         version 1 has no such word, and says `failed`.
         """
-        known = self._timeline.tool_calls.get(getattr(update, "tool_call_id", updates.ToolCallId("")))
+        known = self.tool_calls.get(getattr(update, "tool_call_id", updates.ToolCallId("")))
         read = update.as_update(is_known=known is not None)
         if known is None or known.status != "cancelled" or update.__struct_config__.tag == "tool_call":
             return read
@@ -218,25 +264,21 @@ class SessionState:
     def _fold(self, update: Any) -> None:
         """Fold an update. A class of one version is folded like its public form."""
         kind = update.__class__
-        if kind not in _IN_TIMELINE and kind not in self._folds:
+        if (fold := self._folds.get(kind)) is None:
             if issubclass(kind, updates.ContentChunk):  # one of version 2, where each chunk has an id that stays valid
-                _IN_TIMELINE[kind] = Timeline.append
+                fold = SessionState._append
             else:
-                self._folds[kind] = next(self._folds[it] for it in kind.__mro__ if it in self._folds)
-        if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
-            in_timeline(self._timeline, update)
-        else:
-            self._folds[kind](self, update)
+                fold = next(self._folds[it] for it in kind.__mro__ if it in self._folds)
+            self._folds[kind] = fold
+        fold(self, update)
 
     def add_prompt(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt of the user, and return its place. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
         """
-        place = self._timeline.begin_turn(content)
-        if self._observers:
-            self._tell(None)
-        return place
+        self._by_id.clear()
+        return self._begin_prompt(content).place
 
     def add_prompt_copy(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt of the user before the agent has inserted it, in version 2; returns its place.
@@ -244,40 +286,71 @@ class SessionState:
         The agent's echo replaces it: the message with the id that `name_prompt` has given to it, else the next message
         of the user. Message ids stay valid.
         """
-        place = self._timeline.add_copy(content)
+        copy = self._begin_prompt(content)
+        self._not_echoed.append(copy)
+        return copy.place
+
+    def _begin_prompt(self, content: Sequence[ContentBlock]) -> GrowingMessage:
+        prompt = self._begin_message("user", None, is_ours=True)
+        for block in content:
+            prompt.add(block)
+        self._turn_begins = prompt.place
         if self._observers:
             self._tell(None)
-        return place
+        return prompt
 
     def name_prompt(self, place: int, message_id: updates.MessageId) -> None:
         """Assign the id in the agent's answer to the prompt at this place, unless an echo has done that."""
-        self._timeline.name_copy(place, message_id)
+        copy = self._copy_at(place)
+        if copy is not None and ("user", message_id) not in self._by_id:
+            self._not_echoed.remove(copy)
+            copy.id = message_id
+            self._by_id["user", message_id] = copy
+            self._changed.add(place)
         if self._observers:
             self._tell(None)
 
+    def _copy_at(self, place: int) -> GrowingMessage | None:
+        """The prompt at this place, if it was sent and its echo has not come."""
+        return next((it for it in self._not_echoed if it.place == place), None)
+
     def drop_prompt(self, place: int) -> None:
         """Mark the prompt at this place as refused: the agent's answer was that it will not insert it."""
-        self._timeline.drop_copy(place)
-        self._tell(None)
+        copy = self._copy_at(place)
+        if copy is not None:
+            self._not_echoed.remove(copy)
+            self.refuse(place, place + 1)
+        else:
+            self._tell(None)
 
     def refuse(self, start: int, end: int | None = None) -> None:
         """Mark the entries from position `start` up to `end` as refused: the agent continues without them."""
-        self._timeline.refuse(start, len(self._timeline) if end is None else end)
+        # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
+        for place in range(max(start, self._dropped), len(self) if end is None else end):
+            entry = self._growing[place - self._dropped]
+            if isinstance(entry, GrowingMessage):
+                entry.is_refused = True
+            else:
+                self._calls[entry] = replace(self._calls[entry], refused=True)
+            self._changed.add(place)
         self._tell(None)
 
     def end_turn(self, *, refused: bool = False) -> None:
         """End the turn: the next chunk begins a new message. A refused turn is marked from its prompt on."""
-        self._timeline.end_turn()
+        self._last = None
         if refused:
-            self._timeline.refuse_turn()
-            self._tell(None)
+            self.refuse(self._turn_begins)
 
     def cancel_unfinished(self) -> None:
         """Mark unfinished tool calls as `cancelled` after their turn was. An agent may still complete them.
 
         Tool calls in the background stay as they are: they outlive their turn.
         """
-        self._timeline.cancel_unfinished({getattr(work, "tool_call_id", None) for work in self.background or ()})
+        if self._appended:
+            self._join_appended()
+        spared = {getattr(work, "tool_call_id", None) for work in self.background or ()}
+        for tool_call_id in [it for it in self._unfinished if it not in spared]:
+            self._put_tool_call(replace(self._calls[tool_call_id], status="cancelled"))
         self._tell(None)
 
     def set_modes(self, modes: Any) -> None:
@@ -330,26 +403,41 @@ class SessionState:
 
     def __len__(self) -> int:
         """The number of entries in the timeline, dropped ones included."""
-        return len(self._timeline)
+        return self._dropped + len(self._growing)
 
     @property
     def timeline(self) -> tuple[Entry, ...]:
         """Messages and tool calls in the order in which they began."""
-        return self._timeline.entries
+        if self._appended:
+            self._join_appended()
+        if self._changed:
+            for place in self._changed:
+                self._read[place - self._dropped] = self._entry(place)
+            self._changed.clear()
+            self._entries = tuple(self._read)
+        return self._entries
 
     @property
     def tool_calls(self) -> dict[updates.ToolCallId, ToolCallState]:
         """Every tool call of the session, by its id."""
-        return self._timeline.tool_calls
+        if self._appended:
+            self._join_appended()
+        return self._calls
 
     @property
     def forgotten(self) -> int:
         """How many of the oldest entries were dropped from the timeline because of the limit."""
-        return self._timeline.forgotten
+        return self._dropped
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
         """Return the entries from position `start` up to `end`, without those that were dropped."""
-        return self._timeline.between(start, end)
+        if self._appended:
+            self._join_appended()
+        return [self._entry(place) for place in range(max(start, self._dropped), len(self) if end is None else end)]
+
+    def _entry(self, place: int) -> Entry:
+        growing = self._growing[place - self._dropped]
+        return growing.message() if isinstance(growing, GrowingMessage) else self._calls[growing]
 
     @property
     def messages(self) -> list[Message]:
@@ -373,7 +461,7 @@ class SessionState:
             self.updated_at,
             tuple(self.notices),
             tuple(self.unknown),
-            self.forgotten,
+            self._dropped,
             self.activity,
             None if self.background is None else tuple(self.background),
         )
@@ -395,20 +483,168 @@ class SessionState:
         Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the result
         to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be fast.
         """
-        self._timeline.on_replacement = self._tell_of_replacement
         return _observing(self._replacement_observers, observer)
-
-    def _tell_of_replacement(self, before: Message, after: Message) -> None:
-        for observer in list(self._replacement_observers):
-            observer(before, after)
 
     def forget(self, count: int) -> None:
         """Drop this many of the oldest entries of the timeline."""
-        self._timeline.forget(count)
+        for entry in self._growing[:count]:
+            if not isinstance(entry, GrowingMessage):
+                del self._calls[entry], self._places[entry]
+                self._unfinished.pop(entry, None)
+        del self._growing[:count], self._read[:count]
+        self._dropped += count
+        self._changed = {place for place in self._changed if place >= self._dropped}
+        self._by_id = {key: it for key, it in self._by_id.items() if it.place >= self._dropped}
+        self._not_echoed = [it for it in self._not_echoed if it.place >= self._dropped]
+        if self._last is not None and self._last.place < self._dropped:
+            self._last = None
+        self._entries = tuple(self._read)
 
     def drain(self, place: int, least: int) -> tuple[ContentBlock, ...]:
         """Remove and return the content of the message at position `place`, if it is at least this many bytes."""
-        return self._timeline.drain(place, least)
+        message = self._growing[place - self._dropped]
+        if not isinstance(message, GrowingMessage) or message.size < least:
+            return ()
+        content = message.read()
+        message.replace(())
+        return content
+
+    # The timeline
+
+    def _begin(self, entry: GrowingMessage | ToolCallId) -> int:
+        """Add an entry at the end, and return its place."""
+        place = self._dropped + len(self._growing)
+        self._changed.add(place)
+        self._growing.append(entry)
+        self._read.append(_NOTHING_YET)
+        return place
+
+    def _begin_message(
+        self, speaker: Speaker, message_id: MessageId | None, *, is_ours: bool = False
+    ) -> GrowingMessage:
+        self._last = message = GrowingMessage(speaker, message_id, is_ours=is_ours)
+        message.place = self._begin(message)
+        return message
+
+    def _message(self, speaker: Speaker, message_id: MessageId | None) -> GrowingMessage:
+        """The message that a chunk belongs to."""
+        last = self._last
+        if last is not None and last.speaker == speaker and last.is_ours:
+            last.replace(())
+            last.id, last.is_ours = message_id, False
+            if message_id is not None:
+                self._by_id[speaker, message_id] = last
+            return last
+        if message_id is None:
+            return last if last is not None and last.speaker == speaker else self._begin_message(speaker, None)
+        known = self._by_id.get((speaker, message_id))
+        if known is None:
+            known = self._by_id[speaker, message_id] = self._begin_message(speaker, message_id)
+        return known
+
+    def _add_chunk(self, chunk: updates.ContentChunk) -> None:
+        """Add a chunk of a message."""
+        message, speaker = self._last, _SPEAKERS[chunk.__class__]
+        if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
+            message = self._message(speaker, chunk.message_id)
+        content, run = chunk.content, message.run
+        if run is None or not isinstance(content, TextContent) or content.annotations or content.meta:
+            message.add(content)
+        else:
+            run.add(content.text)
+        self._changed.add(message.place)
+
+    def _update_tool_call(self, update: ToolCallUpdate) -> None:
+        """Change a tool call; one that is unknown begins now."""
+        known = self.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self._put_tool_call(known.updated(update))
+
+    def _put_tool_call(self, call: ToolCallState) -> None:
+        """Put a tool call at the place of the one with its id, or at the end."""
+        place = self._places.get(call.id)
+        if place is None:
+            self._places[call.id] = self._begin(call.id)
+            self._last = None
+        else:
+            self._changed.add(place)
+        self._calls[call.id] = call
+        if call.is_finished:
+            self._unfinished.pop(call.id, None)
+        else:
+            self._unfinished[call.id] = None
+
+    def _message_with_id(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
+        """The message with this id, which begins now if it is unknown; a prompt that was sent, if this is its echo."""
+        known = self._by_id.get((speaker, message_id))
+        if known is None:
+            if speaker == "user" and self._not_echoed:
+                known = self._not_echoed.pop(0)
+                known.id = message_id
+            else:
+                known = self._begin_message(speaker, message_id)
+            self._by_id[speaker, message_id] = known
+        self._last = known
+        self._changed.add(known.place)
+        return known
+
+    def _append(self, chunk: updates.ContentChunk) -> None:
+        """Append a chunk to the message with its id."""
+        content, speaker, message_id = chunk.content, _speaker(chunk), chunk.message_id
+        assert message_id is not None, "in version 2 every chunk has the id of its message"
+        if isinstance(content, TextContent) and content.annotations is None and content.meta is None:
+            self._append_text(speaker, message_id, content.text)
+        else:
+            self._growing_message(speaker, message_id).add(content)
+
+    def _put_message(self, update: updates.UserMessage | updates.AgentMessage | updates.AgentThought) -> None:
+        """Change a message as a whole."""
+        message = self._message_with_id(_speaker(update), update.message_id)
+        message.meta = patched_meta(message.meta, update.meta)
+        if update.content is not UNSET:
+            self._replace(message, update.content or ())
+
+    def _append_text(self, speaker: Speaker, message_id: MessageId, text: str) -> None:
+        """Append plain text to the message with this id."""
+        message = self._last
+        if message is None or message.id != message_id or message.speaker != speaker or message.is_ours:
+            message = self._growing_message(speaker, message_id)
+        run = message.run
+        if run is None:
+            message.add(TextContent(text))
+        else:
+            run.add(text)
+        self._changed.add(message.place)
+
+    def _growing_message(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
+        """Return the message with this id, to append to; the content of a sent prompt is removed."""
+        message = self._message_with_id(speaker, message_id)
+        if message.is_ours:
+            self._replace(message, ())
+        return message
+
+    def _replace(self, message: GrowingMessage, content: Sequence[ContentBlock]) -> None:
+        """Replace a message's content."""
+        before = message.read() if self._replacement_observers else None
+        message.is_ours = False
+        message.replace(content)
+        if before and before != tuple(content):
+            after = message.message()
+            for observer in list(self._replacement_observers):
+                observer(replace(after, content=before), after)
+
+    def _append_content(self, chunk: ToolCallContentChunk) -> None:
+        """Append an item to the content of a tool call; one that is unknown begins now."""
+        tool_call_id = chunk.tool_call_id
+        if tool_call_id not in self._calls:
+            self._put_tool_call(ToolCallState(tool_call_id))
+        self._appended.setdefault(tool_call_id, []).append(chunk.content)
+        self._changed.add(self._places[tool_call_id])
+
+    def _join_appended(self) -> None:
+        for tool_call_id, items in self._appended.items():
+            call = self._calls[tool_call_id]
+            self._calls[tool_call_id] = replace(call, content=[*call.content, *items])
+        self._appended.clear()
 
     # The limit
 
@@ -423,7 +659,12 @@ class SessionState:
             weights = [getattr(it, "weight", None) or size_of(it) for it in named.values()]
             for key in list(named)[: oldest_beyond(weights, limit // 8)]:
                 del named[key]
-        self._timeline.shrink(limit)
+        if self._appended:
+            self._join_appended()
+        entries = (it if isinstance(it, GrowingMessage) else self._calls[it] for it in self._growing)
+        sizes = [WEIGHT + it.size if isinstance(it, GrowingMessage) else size_of(it) for it in entries]
+        if sum(sizes) > limit // 2:
+            self.forget(oldest_beyond(sizes, limit // 4))
         self._room = limit // 4
 
     # Settings and the rest
@@ -561,6 +802,15 @@ class SessionState:
         self.suggestions = update.suggestions
 
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
+        updates.AgentMessageChunk: _add_chunk,
+        updates.AgentThoughtChunk: _add_chunk,
+        updates.UserMessageChunk: _add_chunk,
+        updates.UserMessage: _put_message,
+        updates.AgentMessage: _put_message,
+        updates.AgentThought: _put_message,
+        updates.ToolCallProgress: _update_tool_call,
+        updates.ToolCallUpdate: _update_tool_call,
+        updates.ToolCallContentChunk: _append_content,
         updates.PlanUpdate: _add_plan,
         updates.PlanRemoved: _remove_plan,
         updates.AvailableCommandsUpdate: _add_commands,
@@ -581,7 +831,7 @@ class SessionState:
         updates.PromptSuggestionsUpdate: _add_suggestions,
         updates.ReplayComplete: _end_replay,
     }
-    """The folds of all other classes. `_fold` adds the classes that only one version has."""
+    """The fold of each class. `_fold` adds the classes that only one version has."""
 
 
 def _observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], None]:
@@ -614,15 +864,24 @@ def _read_or_none(raw: Any, kind: Any) -> Any:
         return None
 
 
-_IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
-    updates.AgentMessageChunk: Timeline.add_chunk,
-    updates.AgentThoughtChunk: Timeline.add_chunk,
-    updates.UserMessageChunk: Timeline.add_chunk,
-    updates.UserMessage: Timeline.put_message,
-    updates.AgentMessage: Timeline.put_message,
-    updates.AgentThought: Timeline.put_message,
-    updates.ToolCallProgress: Timeline.update_tool_call,
-    updates.ToolCallUpdate: Timeline.update_tool_call,
-    updates.ToolCallContentChunk: Timeline.append_content,
+_SPEAKERS: dict[type, Speaker] = {
+    updates.AgentMessageChunk: "agent",
+    updates.AgentThoughtChunk: "thought",
+    updates.UserMessageChunk: "user",
 }
-"""The folds of messages and tool calls."""
+_SPEAKERS_BY_TAG: dict[str, Speaker] = {
+    "agent_message": "agent",
+    "agent_message_chunk": "agent",
+    "agent_thought": "thought",
+    "agent_thought_chunk": "thought",
+    "user_message": "user",
+    "user_message_chunk": "user",
+}
+
+
+def _speaker(update: Any) -> Speaker:
+    """Return the speaker of a message or a chunk of either version's class."""
+    return _SPEAKERS_BY_TAG[update.__struct_config__.tag]
+
+
+_NOTHING_YET = Message("user", ())
