@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast, ove
 
 from msgspec import Raw
 
-from accord.client.remote_subagent import RemoteSubagent, Subagents, SubagentSaid
-from accord.client.reply import Outcome, PromptsDuringRestart, Reply
-from accord.client.update_buffer import UpdateBuffer, UpdateListeners
+from accord.client.remote_subagent import RemoteSubagent, Subagents
+from accord.client.reply import Outcome, PromptsDuringRestart, Reply, SubagentSaid, UpdateBuffer, UpdateListeners
 from accord.dialects.v1_dialect import V1_ONLY
 from accord.engine.handlers import MessageT, Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Raw
 
-from accord.client.update_buffer import UpdateListeners
+from accord.client.reply import SubagentSaid, UpdateListeners
 from accord.dialects.v1_dialect import V1_ONLY
 from accord.errors import CapabilityMissing
 from accord.mistakes import check_callable, shortened
@@ -42,13 +42,6 @@ KEPT = 64
 
 SHARE = 16
 """The share of `Limits.state` that one subagent may use: this many of them fill it."""
-
-
-class SubagentSaid(NamedTuple):
-    """An update of a subagent, for readers of the updates of a turn and its subagents."""
-
-    subagent: RemoteSubagent
-    update: updates.Update
 
 
 class RemoteSubagent:

@@ -26,7 +26,7 @@ from msgspec import Raw
 
 from accord.client.remote_session import RemoteSession, Reopening, SessionSetup
 from accord.client.remote_subagent import RemoteSubagent, Subagents
-from accord.client.update_buffer import UnknownSessionUpdates
+from accord.engine.lanes import WEIGHT
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.mistakes import check_path, check_sequence, check_text, wrong_type
 from accord.schema import v1
@@ -34,6 +34,7 @@ from accord.schema.base import Json, Model, Request, Unknown
 from accord.schema.capabilities import WATCH, Capabilities
 from accord.schema.sendable import check_meta, check_sendable
 from accord.services.service import SessionOf
+from accord.session import updates
 
 if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
@@ -46,6 +47,30 @@ log = logging.getLogger("accord")
 
 RESUME_WITHIN = 60.0
 """Seconds that resuming or loading one session may take after the agent was restarted."""
+
+
+class UnknownSessionUpdates:
+    """Updates that came before their session was known, by session. Some agents send them before the answer to `session/new`."""
+
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        self._limit = limit
+        self._kept: dict[updates.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
+
+    def keep(self, session_id: updates.SessionId, update: updates.Update, params: bytes | Raw) -> None:
+        """Keep an update, and drop those of the oldest session while there are too many."""
+        size = len(memoryview(params)) + WEIGHT
+        self._kept.setdefault(session_id, []).append((update, params, size))
+        self.size += size
+        while self.size > self._limit:
+            oldest = next(iter(self._kept))
+            log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
+
+    def take(self, session_id: updates.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
+        """Remove and return the updates of this session, in the order of arrival."""
+        kept = self._kept.pop(session_id, [])
+        self.size -= sum(size for _, _, size in kept)
+        return [(update, params) for update, params, _ in kept]
 
 
 class Sessions:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Raw
 
 from accord.client.remote_session import RemoteSession, SessionSetup
-from accord.client.reply import Outcome, Reply
-from accord.client.update_buffer import UpdateBuffer
+from accord.client.reply import Outcome, Reply, UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, Overflow, PeerError
