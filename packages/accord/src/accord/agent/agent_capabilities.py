@@ -23,8 +23,8 @@ import msgspec
 from accord.engine.handlers import Handlers
 from accord.errors import UNSUPPORTED_VERSION, DecodeError, RequestError
 from accord.schema import codec, v1
-from accord.schema.base import Json, Unknown, tag_of
-from accord.schema.capabilities import Capabilities, mcp_capabilities
+from accord.schema.base import Json
+from accord.schema.capabilities import mcp_capabilities
 from accord.schema.v1 import ContentBlock
 
 if TYPE_CHECKING:
@@ -137,30 +137,9 @@ class Accepts:
         )
 
 
-def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
-    """Raise RequestError for a prompt that is empty or holds undeclared content."""
-    if not prompt:
-        raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
-    for position, block in enumerate(prompt):
-        if isinstance(block, Unknown) or (block.__needs__ is not None and not declared.has(block.__needs__)):
-            # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
-            raise RequestError.invalid_params(
-                "this agent does not accept this type of content in a prompt",
-                path=f"$.prompt[{position}]",
-                type=_tag(block),
-            )
-
-
 def text_of(prompt: Sequence[ContentBlock]) -> str:
     """The texts of a prompt, in their order."""
     return "\n".join(block.text for block in prompt if isinstance(block, v1.TextContent))
-
-
-def _tag(block: ContentBlock) -> str:
-    return block.tag if isinstance(block, Unknown) else str(tag_of(type(block)))
-
-
-# The version
 
 
 Version = Literal[1, 2]

@@ -13,17 +13,17 @@ import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks
-from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
+from accord.agent.agent_capabilities import Version, chosen_version, version_asked, with_known_parts
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.model_providers import ConnectionProviders
 from accord.agent.record import public_store_error, taken
 from accord.agent.remote_client import ConnectedClient
-from accord.agent.session import Session, SessionSurroundings
+from accord.agent.session import Session
 from accord.agent.session_activity import CANCELLED
 from accord.agent.session_config import MODE, MODEL
-from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
+from accord.agent.turn import AddedPrompt, Turn, meant_by
 from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
 from accord.engine.incoming_requests import IncomingRequest
@@ -32,7 +32,9 @@ from accord.engine.routes import Route, Routes
 from accord.errors import NOT_FOUND, DecodeError, RequestError, StoreError
 from accord.jsonrpc.line_frames import RequestId
 from accord.schema import codec, v1
+from accord.schema.base import Unknown, tag_of
 from accord.schema.capabilities import Capabilities
+from accord.schema.content import ContentBlock
 from accord.schema.v1 import StopReason
 from accord.transports import Transport
 
@@ -134,12 +136,12 @@ class AgentConnection:
     """The state of one connection: its peer, its login, and its open sessions."""
 
     def __init__(self, agent: AgentDefinition, transport: Transport, owner: str = "") -> None:
-        self._agent = agent
+        self.agent = agent
         self._declared = agent.declare()
         # What version 1 cannot express is in the types of version 2.
         more: Any = None if agent.skills is None else {"session": {"prompt": {"skill": {}}}}
-        self._offers = Capabilities(more or self._declared, self._declared)
-        self._errands = Tasks(asyncio.get_running_loop())
+        self.offers = Capabilities(more or self._declared, self._declared)
+        self.errands = Tasks(asyncio.get_running_loop())
         self._peer = Peer(
             transport,
             role="agent",
@@ -149,49 +151,14 @@ class AgentConnection:
             spans=agent.spans,
             keep_unknown=agent.keep_unknown,
         )
-        self._client = ConnectedClient(self._peer, agent.local)
-        self._providers = ConnectionProviders(agent.providers)
-        self._authentication = Authentication(
-            agent.logins,
-            self._client,
-            unstable=agent.unstable,
-            is_replaced=self._providers.replace_login,
-            tells_status=self._offers.has("auth.status"),
-        )
-        self._lifecycle = Lifecycle(
-            self._surroundings(),
-            self._authentication,
-            agent.store,
-            owner,
-            agent.opened,
-            agent.open_sessions,
-            archives=self._offers.has("session_capabilities.archive"),
-        )
+        self.client = ConnectedClient(self._peer, agent.local)
+        self.providers = ConnectionProviders(agent.providers)
+        self.authentication = Authentication(self)
+        self._lifecycle = Lifecycle(self, owner)
         self._handlers_of: dict[Version, Handlers] = {}
         self._router = Router(agent.served_versions, self._routes_of, self._choose)
         self._choose(min(agent.served_versions))
         self._peer.home = self
-
-    def _surroundings(self) -> SessionSurroundings:
-        return SessionSurroundings(
-            client=self._client,
-            errands=self._errands,
-            name=self._agent.info.name,
-            program=self._agent.program,
-            on_config=self._agent.config_changed,
-            prompt_while_working=self._agent.prompt_while_working,
-            cancel_grace=self._agent.cancel_grace,
-            permissions=self._agent.permission_memory,
-            commands=self._agent.commands,
-            titles_sessions=self._agent.titles_sessions,
-            state_type=self._agent.state_type,
-            takes=self._offers.allow,
-            can_rewind=self._agent.can_rewind,
-            on_rewind=self._agent.rewound,
-            system_prompts=self._agent.system_prompts,
-            work=background_turn,
-            endpoints=lambda: self._providers.current,
-        )
 
     async def run(self) -> None:
         """Serve until the connection ends."""
@@ -200,7 +167,7 @@ class AgentConnection:
                 await self._peer.connection.closed()
         finally:
             await self._lifecycle.end_all()
-            await self._errands.end(self._peer.connection.limits.grace)
+            await self.errands.end(self._peer.connection.limits.grace)
 
     def session(self, session_id: str) -> Session:
         """Return the open session with this id; raise RequestError if it is not open."""
@@ -210,9 +177,9 @@ class AgentConnection:
 
     def _choose(self, version: Version) -> None:
         """Register the handlers of this version from now on; before `initialize`, nothing else can arrive."""
-        if version in self._handlers_of and self._client.version == version:
+        if version in self._handlers_of and self.client.version == version:
             return
-        self._client.version = version
+        self.client.version = version
         self._peer.handle_only(self._handlers(version), self._router)
 
     def _routes_of(self, version: Version) -> Routes:
@@ -229,16 +196,7 @@ class AgentConnection:
     def _v2_methods(self, first: Handlers) -> Handlers:
         from accord.agent.v2_methods import V2Methods  # loads the types of version 2
 
-        methods = V2Methods(
-            self._agent,
-            self._declared,
-            self._client,
-            self._authentication,
-            self._lifecycle,
-            self._work_on,
-            self._log_out,
-        )
-        return methods.handlers(first)
+        return V2Methods(self).handlers(first)
 
     def _first_version(self) -> Handlers:
         """Register the protocol's methods, and over them the author's own handlers."""
@@ -250,42 +208,42 @@ class AgentConnection:
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
         handlers.on(v1.SetSessionModelRequest)(self._set_model)
         handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
-        if self._agent.logins.ways:
-            handlers.on(v1.AuthenticateRequest)(self._authentication.authenticate)
-        if self._agent.logins.logout is not None:
+        if self.agent.logins.ways:
+            handlers.on(v1.AuthenticateRequest)(self.authentication.authenticate)
+        if self.agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._log_out)
-        suggestions = self._agent.suggestions
+        suggestions = self.agent.suggestions
         if suggestions is not None and suggestions.suggest is not None:
             from accord.agent.agent_suggestions import SuggestionSessions
 
-            SuggestionSessions(suggestions, self._peer, self._authentication.require).register(handlers)
-        if self._agent.unstable:
+            SuggestionSessions(suggestions, self._peer, self.authentication.require).register(handlers)
+        if self.agent.unstable:
             self._lifecycle.register_list(handlers)
-        if self._agent.unstable or self._agent.logins.status is not None:
-            handlers.on(v1.AuthStatusRequest)(self._authentication.status)
-        if self._agent.providers:
-            self._providers.register(handlers)
-        handlers.interceptors.append(self._client.interceptors)
-        return self._agent.handlers.in_threads().over(handlers)
+        if self.agent.unstable or self.agent.logins.status is not None:
+            handlers.on(v1.AuthStatusRequest)(self.authentication.status)
+        if self.agent.providers:
+            self.providers.register(handlers)
+        handlers.interceptors.append(self.client.interceptors)
+        return self.agent.handlers.in_threads().over(handlers)
 
     # Login
 
     def _initialize(self, request: v1.InitializeRequest) -> v1.InitializeResponse:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
-        self._client.info, self._client.meta = request.client_info, request.meta or {}
-        methods = self._authentication.methods(self._peer.capabilities)
+        self.client.info, self.client.meta = request.client_info, request.meta or {}
+        methods = self.authentication.methods(self._peer.capabilities)
         declared = self._declared
-        if self._agent.suggestions is not None:
-            declared = self._agent.suggestions.declared(declared, request.client_capabilities)
-        return v1.InitializeResponse(1, declared, methods, self._agent.info, meta=self._agent.announced)
+        if self.agent.suggestions is not None:
+            declared = self.agent.suggestions.declared(declared, request.client_capabilities)
+        return v1.InitializeResponse(1, declared, methods, self.agent.info, meta=self.agent.announced)
 
     async def _log_out(self, _: object, context: Context) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
             session._turns.cancel()
         await self._lifecycle.dismiss_watches()
-        await self._authentication.logout()
-        context.after_response(self._authentication.tell_status)
+        await self.authentication.logout()
+        context.after_response(self.authentication.tell_status)
 
     # Settings
 
@@ -316,12 +274,14 @@ class AgentConnection:
         self, request: v1.PromptRequest, context: Context, receipt: PromptReceipt | None = None
     ) -> v1.PromptResponse:
         """Work on a prompt; in version 2, `receipt` answers it and reports how the work ends."""
-        if not self._authentication.is_open:
-            await self._authentication.require()
+        if not self.authentication.is_open:
+            await self.authentication.require()
         if self._lifecycle.watched and not await self._lifecycle.arrived(request.session_id, context):
             return v1.PromptResponse(CANCELLED)
-        session = self._lifecycle.session(request.session_id)
-        check_prompt(request.prompt, self._offers)
+        session = self._lifecycle.sessions.get(request.session_id)
+        if session is None or not session._is_announced:
+            session = self._lifecycle.session(request.session_id)
+        check_prompt(request.prompt, self.offers)
         place = session._turns.place()
         if (task := asyncio.current_task()) is not None:
             task.set_name(f"session/prompt in session {session.id}")
@@ -347,7 +307,7 @@ class AgentConnection:
         return self._response(turn, place.stop_reason)
 
     def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
-        usage = turn._spent if self._agent.unstable else None
+        usage = turn._spent if self.agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
     async def _add_to_turn(self, session: Session, turn: Turn, receipt: PromptReceipt | None) -> AddedPrompt:
@@ -357,13 +317,13 @@ class AgentConnection:
 
     async def _work(self, turn: Turn, receipt: PromptReceipt | None = None) -> str:
         session = turn.session
-        turn._endpoints = self._providers.current
+        turn._endpoints = self.providers.current
         await session._begin_turn(turn.prompt, receipt)
         stop_reason = ""
         try:
             try:
                 async with turn._tasks:
-                    stop_reason = await self._agent.answer(turn)
+                    stop_reason = await self.agent.answer(turn)
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
             if stop_reason == REFUSAL:
@@ -388,3 +348,17 @@ class AgentConnection:
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         self._lifecycle.cancel(notification.session_id)
+
+
+def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
+    """Raise RequestError for a prompt that is empty or holds undeclared content."""
+    if not prompt:
+        raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
+    for position, block in enumerate(prompt):
+        if isinstance(block, Unknown) or (block.__needs__ is not None and not declared.has(block.__needs__)):
+            # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
+            raise RequestError.invalid_params(
+                "this agent does not accept this type of content in a prompt",
+                path=f"$.prompt[{position}]",
+                type=block.tag if isinstance(block, Unknown) else str(tag_of(type(block))),
+            )

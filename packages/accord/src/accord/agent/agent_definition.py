@@ -3,6 +3,9 @@
 Connections read it. It holds nothing of one connection, so one definition serves many connections.
 """
 
+# The private members of a session are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -232,7 +235,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt, and return the stop reason."""
         commands = turn.session.commands
-        if commands and (called := called_by(turn.prompt, commands)) is not None:
+        if commands._commands and (called := called_by(turn.prompt, commands)) is not None:
             command, turn.arguments = called
             turn.command = command.name
             result = call(command, threaded("a command", command.function), turn)

@@ -10,19 +10,22 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from accord._internal import Consent
 from accord._internal.tasks import finished
-from accord.agent.remote_client import ClientLink, ConnectedClient
+from accord.agent.remote_client import ClientLink
 from accord.agent.user_questions import Elicits
 from accord.engine.peer import Context
 from accord.errors import AUTH_REQUIRED, RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
 from accord.schema.capabilities import Capabilities
+
+if TYPE_CHECKING:
+    from accord.agent.agent_connection import AgentConnection
 
 
 class LoginMethod(msgspec.Struct, frozen=True):
@@ -66,24 +69,16 @@ class Login(Elicits):
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(
-        self,
-        logins: Logins,
-        client: ConnectedClient,
-        *,
-        unstable: bool,
-        is_replaced: Callable[[], bool],
-        tells_status: bool,
-    ) -> None:
-        self._logins = logins
-        self._is_replaced = is_replaced
+    def __init__(self, connection: AgentConnection) -> None:
+        self._logins = connection.agent.logins
+        self._is_replaced = connection.providers.replace_login
         """Whether a setting of the client makes a login unnecessary."""
-        self._client = client
-        self._unstable = unstable
-        self.is_open = not logins.ways
+        self._client = connection.client
+        self._unstable = connection.agent.unstable
+        self.is_open = not self._logins.ways
         """Whether the user is known to be logged in, or need not be."""
         self._was_left = False
-        self._tells_status = tells_status
+        self._tells_status = connection.offers.has("auth.status")
         """Whether clients are notified by `auth/status`."""
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:

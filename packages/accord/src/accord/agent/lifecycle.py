@@ -32,7 +32,6 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from accord.agent.authentication import Authentication
 from accord.agent.record import (
     Record,
     cursor_id,
@@ -44,7 +43,7 @@ from accord.agent.record import (
 )
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
-from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
+from accord.agent.session import ClientSystemPrompt, Session, system_prompt_of
 from accord.agent.session_config import initial_values
 from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
@@ -57,6 +56,7 @@ from accord.session import updates
 from accord.store import Changes, MemoryStore, Store, StoredSession, now
 
 if TYPE_CHECKING:
+    from accord.agent.agent_connection import AgentConnection
     from accord.agent.watch_feed import SessionJoin, SessionWatch, WatchedSessions
 
 
@@ -124,26 +124,15 @@ LONGEST_TITLE = 200
 class Lifecycle:
     """The sessions of one connection: those that are open on it, and those of its owner in the store."""
 
-    def __init__(
-        self,
-        surroundings: SessionSurroundings,
-        authentication: Authentication,
-        store: Store,
-        owner: str,
-        on_session: Callable[[Session], Awaitable[None]],
-        open_sessions: OpenSessions,
-        *,
-        archives: bool,
-    ) -> None:
+    def __init__(self, connection: AgentConnection, owner: str) -> None:
         self.sessions: dict[str, Session] = {}
         """The sessions that are open on this connection."""
-        self._surroundings = surroundings
-        self._authentication = authentication
-        self._store = store
+        self._connection = connection
+        self._authentication = connection.authentication
+        self._store = connection.agent.store
         self._owner = owner
-        self._on_session = on_session
-        self._open_sessions = open_sessions
-        self._archives = archives
+        self._open_sessions = connection.agent.open_sessions
+        self._archives = connection.offers.has("session_capabilities.archive")
         """Whether clients learn that sessions can be archived."""
         self.watched: dict[str, SessionWatch] | None = None
         """The sessions that this client watches or has joined; None until the first."""
@@ -205,7 +194,7 @@ class Lifecycle:
 
     async def _length_at(self, source: StoredSession, cursor: str) -> int:
         """Return how many entries a fork at this cursor keeps; raises RequestError for an unknown cursor."""
-        if self._surroundings.can_rewind:
+        if self._connection.agent.can_rewind:
             places, _ = await cut_places(self._store, source)
             for message, length in places.items():
                 if cursor_id(message) == cursor:
@@ -236,9 +225,9 @@ class Lifecycle:
                 if not replays:
                     await session._tell_usage()
                 elif working is not None:
-                    await session._record.replay_work(self._surroundings.client.peer)
+                    await session._record.replay_work(self._connection.client.peer)
                 else:
-                    await session._record.replay(self._surroundings.client.peer)
+                    await session._record.replay(self._connection.client.peer)
                 if working is not None:
                     await session.config._begin_with(initial_values(request.config_options))
                 else:
@@ -295,10 +284,10 @@ class Lifecycle:
                     return opened
                 draft = msgspec.structs.replace(draft, title=found.title, settings=found.settings, state=found.state)
             store = MemoryStore()
-            record = Record(store, await store.create(draft), self._surroundings.client.version)
-            session = Session(self._surroundings, v1.SessionId(draft.id), [cwd, *others], record)
+            record = Record(store, await store.create(draft), self._connection.client.version)
+            session = Session(self._connection, v1.SessionId(draft.id), [cwd, *others], record)
             try:
-                await self._on_session(session)
+                await self._connection.agent.opened(session)
                 session.config._restore(draft.settings)
             finally:
                 await session._close()
@@ -330,7 +319,7 @@ class Lifecycle:
         try:
             if length is not None:
                 await self._store.cut(stored, length)
-                await self._surroundings.on_rewind(session)
+                await self._connection.agent.rewound(session)
             if isinstance(request, v1.ForkSessionRequest):
                 await session._tell_usage()
                 await session._tell_cursors(of_all=True)
@@ -373,10 +362,10 @@ class Lifecycle:
 
     def _session(self, stored: StoredSession, request: Opening) -> Session:
         return Session(
-            self._surroundings,
+            self._connection,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
-            Record(self._store, stored, self._surroundings.client.version),
+            Record(self._store, stored, self._connection.client.version),
             mcp_servers=request.mcp_servers,
             meta=request.meta,
             system_prompt=self._system_prompt(request),
@@ -384,11 +373,11 @@ class Lifecycle:
 
     def _system_prompt(self, request: Opening) -> ClientSystemPrompt | None:
         """Return the client's system prompt; raises RequestError for one that the agent does not accept."""
-        return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
+        return system_prompt_of(request.system_prompt, self._connection.agent.system_prompts)
 
     async def _opened(self, session: Session, request: Opening) -> None:
         try:
-            await self._on_session(session)
+            await self._connection.agent.opened(session)
             session.config._restore(session._record.settings)
             await session.config._begin_with(initial_values(request.config_options))
         except BaseException:
@@ -412,7 +401,7 @@ class Lifecycle:
                 raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
             await self._hand_over(found.id)
             watch = SessionWatch(
-                self._open_sessions.watching(self._store), found, self._surroundings.client, self._watch_is_over
+                self._open_sessions.watching(self._store), found, self._connection.client, self._watch_is_over
             )
             await self._follow(watch, context, replays=replays)
         opened = self._open_sessions.find(self._owner, found.id)
@@ -465,14 +454,14 @@ class Lifecycle:
         join = SessionJoin(
             self._open_sessions.watching(self._store),
             found,
-            self._surroundings.client,
+            self._connection.client,
             self._watch_is_over,
             lambda: self._open_sessions.working(self._owner, found.id),
             functools.partial(self._arrive, request),
         )
         await self._follow(join, context, replays=replays)
         if not replays and (usage := await holder._record.usage()) is not None:
-            self._surroundings.client.peer.connection.tell(usage)
+            self._connection.client.peer.connection.tell(usage)
         await holder.config._begin_with(initial_values(request.config_options))
         return holder
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import cached_property, partial
 from os import PathLike
@@ -19,14 +19,13 @@ import msgspec
 from msgspec import UNSET
 
 from accord._internal.endpoint import Endpoint
-from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import text_of
-from accord.agent.model_providers import Current, endpoint_of
+from accord.agent.model_providers import endpoint_of
 from accord.agent.plan import SessionPlans
 from accord.agent.record import Record, SessionUpdates, public_error, title_of
-from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
-from accord.agent.session_activity import Cancellations, PromptQueue, PromptWhileWorking, SessionActivity
-from accord.agent.session_config import Commands, Config, Models, Modes, SlashCommand, called_by, offered
+from accord.agent.remote_client import RemoteClient, SessionClient
+from accord.agent.session_activity import Cancellations, PromptQueue, SessionActivity
+from accord.agent.session_config import Commands, Config, Models, Modes, called_by, offered
 from accord.agent.user_questions import PermissionMemory
 from accord.engine.handlers import MessageT, Registration
 from accord.errors import ConnectionClosed, RequestError, StoreError
@@ -39,6 +38,7 @@ from accord.session import SessionState, ToolCallState, updates
 from accord.session.updates import SessionId
 
 if TYPE_CHECKING:
+    from accord.agent.agent_connection import AgentConnection
     from accord.agent.model_messages import Api
     from accord.agent.session_mcp import SessionServers
     from accord.schema import v2
@@ -209,42 +209,6 @@ else:
     StateT = TypeVar("StateT")
 
 
-class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the agent and the connection that every session of the connection needs."""
-
-    client: ConnectedClient
-    errands: Tasks
-    """Work that no request waits for, such as releasing a terminal."""
-    name: str
-    """The agent's name."""
-    program: str
-    """The module of the agent's code, and the agent's name: remembered answers are stored under it."""
-    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
-    """Called with the session, the option's id and its new value, when the user has chosen it."""
-    prompt_while_working: PromptWhileWorking = "queue"
-    cancel_grace: float = 5.0
-    permissions: PermissionMemory | None = None
-    """The remembered answers to permission questions, where all sessions share them."""
-    commands: Sequence[SlashCommand] = ()
-    """The slash commands that a session begins with."""
-    titles_sessions: bool = False
-    """Whether the first prompt is the title of a session that has none."""
-    state_type: type[Any] | None = None
-    """The class of `session.state`, where the store keeps it."""
-    takes: Callable[[v1.ContentBlock], bool]
-    """Whether the agent takes this content in prompts."""
-    can_rewind: bool
-    """Whether sessions can be forked at their messages."""
-    on_rewind: Callable[[Session], Awaitable[None]]
-    """Called with a session that was forked at a message."""
-    system_prompts: Sequence[Mode] = ()
-    """What a client's system prompt may do to the agent's own."""
-    work: Callable[[Session], AbstractAsyncContextManager[Any]]
-    """Begins work without a prompt."""
-    endpoints: Callable[[], Current]
-    """The endpoints of the agent's providers, as the client has set them."""
-
-
 class KeptPrompt(Protocol):
     """A prompt of version 2 that is being stored."""
 
@@ -264,7 +228,7 @@ class Session(Generic[StateT]):
 
     def __init__(
         self,
-        surroundings: SessionSurroundings,
+        connection: AgentConnection,
         session_id: updates.SessionId,
         folders: Sequence[Path],
         record: Record,
@@ -287,11 +251,11 @@ class Session(Generic[StateT]):
         """The `_meta` of the answer that opens it: fill it in `@agent.on_session`."""
         self.system_prompt: ClientSystemPrompt | None = system_prompt
         """The client's addition to your system prompt, or its replacement; None if the request had none."""
-        self.state: StateT = _state_of(surroundings.state_type, record)
+        self.state: StateT = _state_of(connection.agent.state_type, record)
         """Any value that you want to keep for this session: while it is open, or with `Agent(state=...)` in the store.
         """
-        client = surroundings.client
-        self._surroundings = surroundings
+        agent, client = connection.agent, connection.client
+        self._connection = connection
         self._record = record
         """Its stored data."""
         self._updates = updates = SessionUpdates(record, client.peer, self.cwd, client.dialect())
@@ -300,9 +264,9 @@ class Session(Generic[StateT]):
         self._cancels = Cancellations()
         """The parts of the work that the client may cancel one by one."""
         requester = client.requester_for(self, updates.dialect)
-        self._link = SessionClient(client, requester, surroundings.errands, session_id, self.cwd)
+        self._link = SessionClient(client, requester, connection.errands, session_id, self.cwd)
         """The context of requests to the client, in turns and between them."""
-        self._turns = PromptQueue(surroundings.prompt_while_working, surroundings.cancel_grace)
+        self._turns = PromptQueue(agent.prompt_while_working, agent.cancel_grace)
         self._tasks = SessionTasks(f"session {session_id}")
         """The tasks that run beside the turns."""
         self._plans = SessionPlans(updates.client_shows)
@@ -311,11 +275,11 @@ class Session(Generic[StateT]):
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self.client: RemoteClient = RemoteClient(self._link, requester)
         """The client, between turns; requests through `turn.client` end with their turn."""
-        self.config: Config = Config(updates, partial(surroundings.on_config, self))
+        self.config: Config = Config(updates, partial(agent.config_changed, self))
         """The options that the user chooses from."""
-        self.commands: Commands = Commands(updates, surroundings.commands)
+        self.commands: Commands = Commands(updates, agent.commands)
         """The slash commands."""
-        self.permissions: PermissionMemory = surroundings.permissions or PermissionMemory()
+        self.permissions: PermissionMemory = agent.permission_memory or PermissionMemory()
         """The remembered answers to permission questions."""
         self._resources: AsyncExitStack | None = None  # an empty one takes a KiB of each session
         self._mcp: SessionServers | None = None
@@ -324,9 +288,9 @@ class Session(Generic[StateT]):
         self._is_announced = False
         """Whether the commands that the session begins with were sent."""
         self._prompt_title: str | None = None
+        """The title that the latest prompt gave."""
         self._submissions: dict[str, asyncio.Future[None] | None] = {}
         """The prompts that are not stored yet, by the keys under which they were sent."""
-        """The title that the latest prompt gave."""
         if client.local is not None:
             self.resources.push_async_callback(client.local.release, self)
 
@@ -335,12 +299,12 @@ class Session(Generic[StateT]):
     @property
     def agent(self) -> str:
         """The agent's name."""
-        return self._surroundings.name
+        return self._connection.agent.info.name
 
     @property
     def program(self) -> str:
         """The module of the agent's code, and the agent's name: remembered answers are stored under it."""
-        return self._surroundings.program
+        return self._connection.agent.program
 
     @property
     def modes(self) -> Modes:
@@ -404,7 +368,7 @@ class Session(Generic[StateT]):
 
         A turn keeps the endpoint that it began with: see `turn.provider`.
         """
-        return endpoint_of(self._surroundings.endpoints(), provider_id, "session.provider()")
+        return endpoint_of(self._connection.providers.current, provider_id, "session.provider()")
 
     def resolve(self, path: str | PathLike[str]) -> str:
         """Return this path as an absolute one; a relative path starts at `cwd`."""
@@ -515,7 +479,7 @@ class Session(Generic[StateT]):
         if all(isinstance(block, v1.TextContent) and not block.text.strip() for block in blocks):
             raise ValueError(f"session.suggest() takes prompts that are not empty, got {prompt!r}")
         for block in blocks:
-            if not self._surroundings.takes(block):
+            if not self._connection.offers.allow(block):
                 raise ValueError(
                     f"session.suggest() got {type(block).__name__}, which the agent does not take in prompts"
                 )
@@ -571,7 +535,9 @@ class Session(Generic[StateT]):
         It waits until no turn runs, and prompts that arrive meanwhile wait for it. If the user cancels it, its block
         ends, and the code after it continues.
         """
-        return self._surroundings.work(self)
+        from accord.agent.turn import background_turn
+
+        return background_turn(self)
 
     @property
     def background(self) -> Sequence[v2.BackgroundWork]:
@@ -586,7 +552,7 @@ class Session(Generic[StateT]):
 
     async def save(self) -> None:
         """Save `state` now. It is also saved at the end of a turn, and when the session is closed."""
-        if self._surroundings.state_type is not None:
+        if self._connection.agent.state_type is not None:
             await self._record.keep_state(self.state)
 
     def __repr__(self) -> str:
@@ -622,7 +588,7 @@ class Session(Generic[StateT]):
     @cached_property
     def _has_cursors(self) -> bool:
         """Whether the client learns where the session can be forked."""
-        if not self._surroundings.can_rewind:
+        if not self._connection.agent.can_rewind:
             return False
         # Version 2 has no capability for it, and so far it is only proposed.
         return self._updates.client_shows("session.cursors") and (
@@ -647,7 +613,9 @@ class Session(Generic[StateT]):
             self._activity.become("running")
             return
         wants_title = (
-            self._record.title is None and self._surroundings.titles_sessions and not called_by(prompt, self.commands)
+            self._record.title is None
+            and self._connection.agent.titles_sessions
+            and not called_by(prompt, self.commands)
         )
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
         if receipt is None:
@@ -692,7 +660,7 @@ class Session(Generic[StateT]):
     async def _close(self) -> None:
         """Cancel running turns, save the state and free the session's resources."""
         self._updates.is_open = False
-        await self._tasks.end(self._surroundings.cancel_grace)
+        await self._tasks.end(self._connection.agent.cancel_grace)
         await self._turns.end()
         self._link.client.interceptors.forget_session(self.id)
         try:

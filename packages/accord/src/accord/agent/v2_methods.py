@@ -22,17 +22,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from accord.agent.agent_capabilities import as_declared_in_version_1
-from accord.agent.agent_definition import AgentDefinition
-from accord.agent.authentication import Authentication
-from accord.agent.lifecycle import Lifecycle, asks_to_watch
+from accord.agent.lifecycle import asks_to_watch
 from accord.agent.record import encoded_update, public_store_error
-from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
 from accord.agent.session_activity import CANCELLED
@@ -136,32 +133,21 @@ class PromptReceipt:
         return error is None or isinstance(error, Exception)
 
 
-AnswerT = TypeVar("AnswerT", v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
+if TYPE_CHECKING:
+    from accord.agent.agent_connection import AgentConnection
 
-WorkOn = Callable[[v1.PromptRequest, Context, PromptReceipt], Awaitable[object]]
-"""Works on a prompt; returns when the work has ended."""
+AnswerT = TypeVar("AnswerT", v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
 
 
 class V2Methods:
     """The methods of version 2, for one connection."""
 
-    def __init__(
-        self,
-        agent: AgentDefinition,
-        declared: v1.AgentCapabilities,
-        client: ConnectedClient,
-        authentication: Authentication,
-        lifecycle: Lifecycle,
-        work_on: WorkOn,
-        log_out: Callable[[object, Context], Awaitable[None]],
-    ) -> None:
-        self._agent = agent
-        self._declared = declared
-        self._client = client
-        self._authentication = authentication
-        self._lifecycle = lifecycle
-        self._work_on = work_on
-        self._log_out = log_out
+    def __init__(self, connection: AgentConnection) -> None:
+        self._agent = connection.agent
+        self._client = connection.client
+        self._authentication = connection.authentication
+        self._lifecycle = connection._lifecycle
+        self._connection = connection
 
     def handlers(self, first: Handlers) -> Handlers:
         """All methods of version 2; `first` handles version 1, the author's own handlers included."""
@@ -181,7 +167,7 @@ class V2Methods:
             own.on(v2.SessionOptionsRequest)(self._options)
         if self._agent.logins.ways:
             own.on(v2.LoginAuthRequest)(self._log_in)
-            own.on(v2.LogoutAuthRequest)(self._log_out)
+            own.on(v2.LogoutAuthRequest)(self._connection._log_out)
         authors = handlers_on_v2(self._agent.handlers.in_threads(), "agent", level=logging.INFO)
         every = self._agent.second_handlers.in_threads().over(authors.over(own.over(handlers_on_v2(first, "agent"))))
         # The steps before the handlers are the same in both versions, converted; `first` has the author's as well.
@@ -200,7 +186,7 @@ class V2Methods:
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
         told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
-        offers = declared_in_version_2(self._declared, has_skills=self._agent.skills is not None)
+        offers = declared_in_version_2(self._connection._declared, has_skills=self._agent.skills is not None)
         return v2.InitializeResponse(2, self._agent.info, offers, told, meta=self._agent.announced)
 
     async def _log_in(self, request: v2.LoginAuthRequest, context: Context) -> None:
@@ -283,7 +269,7 @@ class V2Methods:
                 raise RequestError.invalid_params(
                     "this agent does not support this type of MCP server", type=server.tag, path="$.mcpServers"
                 )
-            if not Capabilities(self._declared).allow(in_v1(server, "agent")):
+            if not Capabilities(self._connection._declared).allow(in_v1(server, "agent")):
                 raise RequestError.invalid_params(
                     "this agent does not support this type of MCP server",
                     type=str(server.__struct_config__.tag),
@@ -319,7 +305,7 @@ class V2Methods:
                     context.after_response(functools.partial(self._tell_end, session))
                     return v2.PromptResponse(v2.MessageId(receipt.interrupted))
             older = v1.PromptRequest(request.session_id, request.prompt, meta=request.meta)
-            await self._work_on(older, context, receipt)
+            await self._connection._work_on(older, context, receipt)
         finally:
             receipt.settle()
         if receipt.answer is None:

@@ -50,7 +50,7 @@ RESUME_WITHIN = 60.0
 
 
 class UnknownSessionUpdates:
-    """Updates that came before their session was known, by session. Some agents send them before the answer to `session/new`."""
+    """Updates that came before their session was known, by session."""
 
     def __init__(self, limit: int) -> None:
         self.size = 0
