@@ -17,7 +17,7 @@ ContentT = TypeVar("ContentT")
 class StateFile(Generic[ContentT]):
     """A file of this name with a `kind` in it.
 
-    It is made at import, not in a function: msgspec's first look at a class is not safe in two threads.
+    It is made at import, not in a function: msgspec's first use of a class is not safe in two threads.
     """
 
     def __init__(self, name: str, kind: type[ContentT]) -> None:
@@ -27,7 +27,7 @@ class StateFile(Generic[ContentT]):
 
     @property
     def path(self) -> Path:
-        """Where the file is, which the environment decides."""
+        """Return the file's path, which the environment decides."""
         return state_folder() / self._name
 
     def read(self) -> ContentT:

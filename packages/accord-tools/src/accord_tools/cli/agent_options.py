@@ -449,7 +449,7 @@ def _resolved(options: argparse.Namespace) -> AgentSettings | None:
 
 
 def demo_settings() -> AgentSettings:
-    """The built-in agent."""
+    """Return the built-in agent."""
     from accord_tools.configuration.agent_settings import AgentSettings
 
     return AgentSettings(command=own_command("accord", "demo"))

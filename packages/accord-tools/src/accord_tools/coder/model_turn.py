@@ -118,7 +118,7 @@ MOST_LISTED = 100
 
 
 def folder_in_words(folder: Path, stopped: Callable[[], bool]) -> str:
-    """What is in a folder, two levels deep, and how its working tree differs from the last commit."""
+    """Describe a folder, two levels deep, and how its working tree differs from the last commit."""
     parts: list[str] = []
     counts: dict[str, int] = {}
     with suppress(OSError, ValueError):  # a folder that is gone, or cannot be read
@@ -143,7 +143,9 @@ def _listed(title: str, lines: Sequence[str]) -> str:
 
 
 def _of_project(folder: Path) -> list[str]:
-    """The instructions of a folder and of those above it, up to the top of the working tree; the nearest last."""
+    """Return the instructions of a folder and of those above it, up to the top of the working tree; the
+    nearest last.
+    """
     cwd = Path(os.path.realpath(folder))
     top = top_folder(cwd) or cwd
     folders = [cwd, *(place for place in cwd.parents if place.is_relative_to(top))]
@@ -188,10 +190,12 @@ class ModelTurn:
     """Masks secrets in a text for the user."""
     total: ModelUsage = field(default_factory=ModelUsage)
     used: set[str] = field(default_factory=set[str])
-    """The names of the tools that have done what the model wanted."""
+    """The names of the tools that have run for the model."""
 
     def suggestions(self, stop_reason: str | None) -> list[str]:
-        """What the user may want to send after this turn. Without the model, which would cost as much as a turn."""
+        """Return prompts that the user may want to send after this turn, without the model, which would cost as much as
+        a turn.
+        """
         if stop_reason in ("max_tokens", "max_turn_requests"):
             return ["Go on"]
         if not self.used & CHANGING:
@@ -263,7 +267,7 @@ class ModelTurn:
         return ToolUse(turn, self._mode, self.settings, [*TOOLS, *more], mcp)
 
     async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
-        """Do a task as a subagent, in a conversation of its own; returns its last words."""
+        """Run a task as a subagent, in a conversation of its own; returns its last message."""
         conversation = ModelConversation()
         conversation.add("user", TextPart(task))
         await self._rounds(subagent, conversation, delegate=False)
@@ -319,5 +323,5 @@ def _effort(turn: Turn[ModelConversation]) -> str | None:
 
 
 def public_error(error: ModelError, hidden: Callable[[str], str]) -> RequestError:
-    """What the client reads of an error of the model; `hidden` masks secrets in it."""
+    """Return the client's text for an error of the model; `hidden` masks secrets in it."""
     return RequestError.internal(hidden(str(error)), reason=error.trouble)

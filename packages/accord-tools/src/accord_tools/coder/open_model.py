@@ -1,10 +1,10 @@
-"""Which API, model, address and key an agent uses, and opens the API of a model beside the event loop.
+"""Chooses the API, model, address and key of an agent, and opens the API of a model beside the event loop.
 
-Settings come first, then the environment; a client may set an endpoint of its own.
+Settings take precedence over the environment; a client may set an endpoint of its own.
 
-The package of a provider takes seconds to import on a busy machine, and a keyring may take its time, too. A cancel must
-not wait for that, and neither must the end of the agent: so a daemon thread does it. Whether the package is there is
-asked before: while one thread fails to import a module, another that imports it sees half of it and another error.
+The package of a provider takes seconds to import on a busy machine, and a keyring may be slow, too. A cancel must not
+wait for that, and neither must the end of the agent: so a daemon thread does it. Whether the package is installed is
+checked before: while one thread fails to import a module, another that imports it sees half of it and another error.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ FACTS: dict[Api, ApiFacts] = {
 }
 
 CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("gemini", 1_000_000))
-"""How many tokens models take whose names begin so."""
+"""The context sizes of models whose names begin like this."""
 
 USUAL_CONTEXT = 128_000
 
@@ -73,27 +73,27 @@ class ModelFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """A model as the user knows it."""
 
     context: int | None = None
-    """How many tokens it takes."""
+    """The size of its context in tokens."""
     price: tuple[float, float] | None = None
-    """Dollars for a million tokens, read and written; without it no cost is told."""
+    """Dollars for a million tokens, read and written; without it no cost is reported."""
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):
-    """What the user has said about models; the rest is found out."""
+    """The user's settings for models; the rest is determined."""
 
     api: Api | None = None
     model: str | None = None
     base_url: str | None = None
     effort: str | None = None
     key_variable: str | None = None
-    """The variable that holds the key, where it is not the provider's own."""
+    """The variable with the key, if it is not the provider's own."""
     key: str | None = None
     """The key itself, where a program has it; empty for a server without one."""
     headers: Mapping[str, str] = {}
     """What goes along with each request."""
     context: int | None = None
     price: tuple[float, float] | None = None
-    """Those of every model, whatever `models` says."""
+    """The price of every model; takes precedence over `models`."""
     models: Mapping[str, ModelFacts] = {}
     policy: PermissionPolicy | None = None
     """Rules that answer before the mode does."""
@@ -102,7 +102,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
 
 
 def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> Api:
-    """The API: as said, or the first that there is a key for."""
+    """Return the API: the user's choice, or the first for which there is a key."""
     if settings.api is not None:
         return settings.api
     known: tuple[Api, ...] = ("anthropic", "responses")
@@ -124,24 +124,24 @@ def key_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = o
 
 
 def url_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The address, where it is not the provider's own."""
+    """Return the address, if it is not the provider's own."""
     return settings.base_url or environment.get(FACTS[api].url_variable) or None
 
 
 def model_name(settings: ModelSettings, api: Api) -> str:
-    """The model to begin with: the one that is named, the first of those that the user describes, or a usual one."""
+    """Return the first model: the named one, the first of those that the user describes, or a usual one."""
     named = settings.model or os.environ.get("ACCORD_MODEL")
     return named or next(iter(settings.models), FACTS[api].default_model)
 
 
 def context_of(settings: ModelSettings, model: str) -> int:
-    """How many tokens the model takes, as far as is known."""
+    """Return the size of the model's context in tokens, if it is known."""
     known = settings.context or settings.models.get(model, ModelFacts()).context
     return known or next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
 
 
 def price_of(settings: ModelSettings, model: str) -> tuple[float, float] | None:
-    """What the model costs, if that is known."""
+    """Return the model's price, if it is known."""
     return settings.price or settings.models.get(model, ModelFacts()).price
 
 
@@ -172,7 +172,8 @@ class OpenModels:
             await self.close()
 
     async def get(self, endpoint: Endpoint | None = None) -> Model:
-        """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
+        """Return the model's API: at the endpoint that the client has set, which gets no key of ours; else the user's
+        own.
 
         Raises RequestError, with the command that installs it, if the API's package is missing.
         """
@@ -204,7 +205,7 @@ class OpenModels:
 
 
 def _beside(work: Callable[[], T]) -> Future[T]:
-    """What this function returns; a thread calls it that keeps nothing waiting."""
+    """Run this function in a thread that delays nothing, and return its result."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()
 

@@ -3,11 +3,11 @@
 Most providers and local servers speak chat completions. Each API is spoken by its provider's own package, which is
 imported when the first client is made.
 
-A client may set an endpoint, and then its own headers go along and nothing of this user's. The packages of the
+A client may set an endpoint, which then gets the client's headers and nothing of this user's. The packages of the
 providers read more than a key from the environment: organizations, projects, headers of the user's own. They also send
-a key where there is none, and follow redirects with all headers. None of that may reach a server that somebody else has
-named. So the last step before a request leaves drops every header that neither HTTP and the API need nor the client has
-given (`restrictions`).
+a key when none is set, and follow redirects with all headers. None of that may reach a server that another party has
+named. So the last step before a request leaves drops every header that is neither needed by HTTP and the API nor set by
+the client (`restrictions`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from accord.redaction import mask_urls
 from accord_tools.coder.model import Event, Json, ModelError, ModelRequest, ToolSpec, shown
 
 PATIENCE = 120.0
-"""Seconds in which something must come, or the model counts as silent."""
+"""Seconds in which something must arrive, or the model counts as silent."""
 
 RETRIES = 4
-"""How often a request is repeated that was refused for the moment, with growing pauses."""
+"""How often a temporarily refused request is repeated, with growing pauses."""
 
 NEEDED = frozenset(
     ("accept", "accept-encoding", "anthropic-version", "connection", "content-length", "content-type", "host")
 ) | {"transfer-encoding", "user-agent"}
-"""Headers that HTTP and the APIs need; none of them says who the user is."""
+"""Headers that HTTP and the APIs need; none of them identifies the user."""
 
 
 def restrictions(headers: Iterable[str]) -> dict[str, Any]:
-    """Options for an HTTP client of the providers' packages that sends these headers and those that are needed."""
+    """Return options for an HTTP client of the providers' packages that sends these headers and the needed ones."""
     allowed = NEEDED | {name.lower() for name in headers}
 
     async def drop_others(request: Any) -> None:
@@ -44,7 +44,9 @@ def restrictions(headers: Iterable[str]) -> dict[str, Any]:
 
 
 class Model:
-    """What the APIs of all providers share. One generator makes their packages, so these have the same names."""
+    """The common part of the APIs of all providers. One generator makes their packages, so these have the
+    same names.
+    """
 
     owner: str
     domain: str = ""
@@ -85,7 +87,7 @@ class Model:
         raise NotImplementedError
 
     async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams; the last event is the whole. Raises `ModelError`."""
+        """Yield the answer as it streams; the last event is the whole. Raises `ModelError`."""
         answer, began = ModelAnswer(), False
         try:
             async with await self.open(question) as stream:
@@ -102,7 +104,7 @@ class Model:
         yield answer
 
     async def names(self) -> list[str]:
-        """The models that there are, as the provider lists them. Raises `ModelError`."""
+        """Return the models in the provider's list. Raises `ModelError`."""
         try:
             return [it.id async for it in self.client.models.list()]
         except Exception as error:
@@ -113,11 +115,11 @@ class Model:
         await self.client.close()
 
     def _trouble(self, error: Any, *, began: bool = False) -> ModelError:
-        """The error for an exception of the package; `began` says whether an answer had begun."""
+        """Return the error for an exception of the package; `began` is whether an answer had begun."""
         if isinstance(error, self._package.APIStatusError):
             return ModelError.of_status(self.name, error.status_code, error.body, error.message)
         causes = [it for it in (error, error.__cause__) if it is not None]
-        # The packages use one of two HTTP libraries, and pass its timeouts on as they are once an answer has begun.
+        # The packages use one of two HTTP libraries, and pass its timeouts on unchanged once an answer has begun.
         if any(type(it).__name__.endswith(("Timeout", "TimeoutError")) for it in causes):
             return ModelError("silent", f"{self.name} did not answer within {self._patience:g} s")
         why = shown(str(causes[-1]) or type(causes[-1]).__name__)
@@ -127,7 +129,7 @@ class Model:
 
 
 class AnthropicMessages(Model):
-    """Anthropic's API, or one that speaks as it does."""
+    """Anthropic's API, or a compatible one."""
 
     owner = "Anthropic"
 
@@ -156,7 +158,7 @@ class AnthropicMessages(Model):
 
 
 class ChatCompletions(Model):
-    """The chat completions of OpenAI, or of what speaks as it does."""
+    """The chat completions of OpenAI, or a compatible API."""
 
     owner, domain = "OpenAI", "openai.com"
 
@@ -180,7 +182,7 @@ class ChatCompletions(Model):
 
 
 class Responses(ChatCompletions):
-    """The responses of OpenAI. Nothing is stored at the provider: the whole conversation goes along each time."""
+    """The responses of OpenAI. Nothing is stored at the provider: each request has the whole conversation."""
 
     async def open(self, question: ModelRequest) -> Any:
         more: Json = {"reasoning": {"effort": question.effort, "summary": "auto"}} if question.effort else {}

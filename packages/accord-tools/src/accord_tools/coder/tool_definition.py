@@ -1,4 +1,4 @@
-"""`ToolDefinition`: a tool as the model and the user know it, and the modes that decide what is asked before."""
+"""`ToolDefinition`: a tool for the model and the user, and the modes that decide which uses need a question."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Mode(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     asks: Collection[str] = ()
-    """What is asked before: tools that change `files`, or `anything`."""
+    """The uses that need a question: tools that change `files`, or `anything`."""
     only_reads: bool = False
 
     def asks_before(self, changes: str) -> bool:
@@ -50,7 +50,7 @@ MODES = (
 
 
 def mode_of(identifier: str | None) -> Mode:
-    """The mode with this id; the first if there is none."""
+    """Return the mode with this id; the first if there is none."""
     return next((mode for mode in MODES if mode.id == identifier), MODES[0])
 
 
@@ -59,7 +59,7 @@ Changes: TypeAlias = Literal["nothing", "files", "anything"]
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """What a tool gives back to the model."""
+    """The output of a tool for the model."""
 
     text: str
     failed: bool = False
@@ -98,14 +98,16 @@ def tool(
 
 
 def fields_of(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
-    """The parameters of a function as fields of a struct; a parameter without an annotation takes any value."""
+    """Return the parameters of a function as fields of a struct; a parameter without an annotation accepts
+    any value.
+    """
     hints = get_type_hints(function, include_extras=True)
     named = [(it, hints.get(it.name, Any)) for it in inspect.signature(function).parameters.values()]
     return [(it.name, kind) if it.default is it.empty else (it.name, kind, it.default) for it, kind in named]
 
 
 class ToolUse:
-    """What a running tool works with: the turn, the mode that the user has chosen, and the user's settings.
+    """The context of a running tool: the turn, the mode that the user has chosen, and the user's settings.
 
     It also has the tools of the turn: ours, and those of MCP servers.
     """
@@ -126,13 +128,13 @@ class ToolUse:
 
     @property
     def project(self) -> Project:
-        """The session's folders, where tools look by themselves. Files of the client have checks of their own."""
+        """The session's folders, which tools read directly. Files of the client have checks of their own."""
         return Project(self.turn.session.roots)
 
     async def is_allowed(
         self, tool: Tool, changes: Changes, paths: Sequence[str] = (), about: str | None = None
     ) -> bool:
-        """Whether a tool may do this: a rule of the settings says so, else the mode, else the user."""
+        """Whether a tool may do this: a rule of the settings decides, else the mode, else the user."""
         asks = self.mode.asks_before(changes)
         if (policy := self.settings.policy) is not None:
             session = self.turn.session
@@ -147,9 +149,9 @@ class ToolUse:
 
     @property
     def command_variables(self) -> dict[str, str]:
-        """Variables for a command: those that hold secrets, empty.
+        """Return variables for a command: those that contain secrets, empty.
 
-        A client that we share an environment with has our key, too, so its terminals are told the same.
+        A client that shares our environment has our key, too, so its terminals get the same.
         """
         return without_secrets(self.settings.key_variable)
 
@@ -206,7 +208,7 @@ LONGEST_NAME = 64
 
 
 def _named(tools: Iterable[McpTool]) -> dict[str, McpTool]:
-    """Tools of MCP servers by names that providers allow, each once."""
+    """Return tools of MCP servers by names that providers allow, each once."""
     named: dict[str, McpTool] = {}
     for it in tools:
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{it.server}__{it.name}")[:LONGEST_NAME]

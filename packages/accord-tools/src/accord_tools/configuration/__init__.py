@@ -1,4 +1,4 @@
-"""What the user has set: agents with names, and which files of projects are trusted."""
+"""The user's settings: agents with names, and trusted files of projects."""
 
 import os
 
@@ -17,5 +17,7 @@ PASSED_ON_WINDOWS = (
 
 
 def passed_on() -> tuple[str, ...]:
-    """The patterns of a clean environment on this system; help texts name them, so they stand beside no import."""
+    """Return the patterns of a clean environment on this system; help texts name them, so this module imports
+    nothing.
+    """
     return (*PASSED_ON, *PASSED_ON_WINDOWS) if os.name == "nt" else PASSED_ON

@@ -1,11 +1,11 @@
-"""`AgentSettings`: how one agent is reached, the options that it is used with, and the environment of its process.
+"""`AgentSettings`: the address of one agent, its default options, and the environment of its process.
 
-A value in a settings file, in a file of variables or on the command line is its text, or `keyring:NAME`, which is the
-secret of that name in the system's keyring. So no file needs to hold a secret. Only settings of the user's name the
-keyring: the variables of an entry in the registry come from strangers, and are texts.
+A value in a settings file, in a file of variables or on the command line is its text, or `keyring:NAME`, the secret of
+that name in the system's keyring. So no file needs to contain a secret. Only the user's own settings may name the
+keyring: the variables of an entry in the registry are not trusted, and are texts.
 
-An agent sees our whole environment, as any program that a shell starts. With `clean_env` it sees the variables in
-`PASSED_ON` only, and what is set for it.
+An agent sees our whole environment, as any program that a shell starts. With `clean_env` it sees only the variables in
+`PASSED_ON`, and those that are set for it.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     import ssl
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
+"""The form of a name: it needs no quotes in TOML, and is neither a path nor a URL."""
 
 Allow = Literal["none", "ask", "edit", "auto"]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How one agent is reached, by a command, a URL or an id of the registry, and the options that it is used with."""
+    """The address of one agent, by a command, a URL or an id of the registry, and its default options."""
 
     command: list[str] | str | None = None
     """The program and its arguments; a string is split like a shell would, and never run by one."""
     url: str | None = None
     registry: str | None = None
-    """An agent of the registry, by its id; `command` is then not given."""
+    """An agent of the registry, by its id; then `command` is not set."""
     description: str | None = None
-    """For people: what the agent is for."""
+    """A description for people."""
     env: dict[str, str] = {}
     """Variables of the agent's process, besides ours; `keyring:NAME` is a secret of the system's keyring."""
     env_file: str | None = None
@@ -53,19 +53,19 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     clean_env: bool = False
     """Whether the agent sees only a few of our variables."""
     cwd: str | None = None
-    """The folder that the agent's process is started in."""
+    """The folder in which the agent's process is started."""
     mode: str | None = None
     config: dict[str, str | bool] = {}
     """Config options of each session, by their ids."""
     allow: Allow | None = None
-    """What the agent may use, as `accord run --allow` says."""
+    """The agent's permissions, as for `accord run --allow`."""
     token_file: str | None = None
     """For a URL: the file with the bearer token."""
     headers: dict[str, str] = {}
     ca: str | None = None
-    """For a URL: a file with certificates that are trusted as well."""
+    """For a URL: a file with additional trusted certificates."""
     proxy: str | None = None
-    """For a URL: the proxy on the way, or "none"."""
+    """For a URL: the proxy, or "none"."""
 
     @property
     def words(self) -> list[str]:
@@ -84,7 +84,9 @@ FIELDS = AgentSettings.__struct_fields__
 
 
 def trusting(ca: str | None) -> ssl.SSLContext | None:
-    """What a URL's requests trust with the certificates of this file, too; None for the usual authorities."""
+    """Return the TLS context of a URL's requests with the certificates of this file, too; None for the usual
+    authorities.
+    """
     if ca is None:
         return None
     import ssl
@@ -117,13 +119,13 @@ def read_settings(name: str, given: Any, source: str) -> AgentSettings:
 
 
 def _readable(text: str) -> str:
-    """An error of msgspec, with the key's name in place of a JSON path."""
+    """Return the text of an error of msgspec, with the key's name instead of a JSON path."""
     what, _, path = text.partition(" - at `$.")
     return f"{path.rstrip('`')}: {what[:1].lower()}{what[1:]}" if path else text
 
 
 def _problem(settings: AgentSettings) -> str | None:
-    """What is wrong with settings that have the right types."""
+    """Describe what is wrong with settings that have the right types."""
     if [settings.command, settings.url, settings.registry].count(None) != 2:
         return "must have either 'command' or 'url', or 'registry' with the id of an agent"
     if settings.url is not None:
@@ -163,7 +165,7 @@ def placed(settings: AgentSettings, base: Path) -> AgentSettings:
 
 
 def is_path(word: str) -> bool:
-    """Whether a program is named by its place, and not looked up on PATH; a Python file always is."""
+    """Whether a program is given by a path, and not looked up on PATH; a Python file always is."""
     return os.sep in word or bool(os.altsep and os.altsep in word) or PYTHON_FILE.fullmatch(word) is not None
 
 
@@ -172,7 +174,7 @@ SERVICE = "accord"
 """The service that the secrets are stored under."""
 
 LARGEST = 1_000_000
-"""Bytes: a larger file holds no variables."""
+"""Bytes: a larger file contains no variables."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -186,14 +188,16 @@ def inherited(settings: AgentSettings) -> bool | list[str]:
 
 
 def changes(settings: AgentSettings) -> dict[str, str | None]:
-    """The agent's environment as what differs from ours: its own variables, and None for each that it must not see."""
+    """Return the changes of our environment for the agent: its own variables, and None for each that it must
+    not see.
+    """
     seen = inherited(settings)
     hidden = set[str]() if isinstance(seen, bool) else os.environ.keys() - set(seen)
     return {**dict.fromkeys(hidden), **variables(settings)}
 
 
 def variables(settings: AgentSettings) -> dict[str, str]:
-    """The variables that are set for the agent, with their values; those of `env` come before those of `env_file`.
+    """Return the variables that are set for the agent, with their values; those of `env` override those of `env_file`.
 
     Raises ConfigurationError for a file that cannot be read, and for a secret that the keyring does not have.
     """
@@ -210,7 +214,7 @@ def value_of(name: str, written: str) -> str:
         import keyring
 
         found = keyring.get_password(SERVICE, secret)
-    except Exception as error:  # a keyring is a program of others, and may fail in any way
+    except Exception as error:  # a keyring is another program, and may fail in any way
         if isinstance(error, ImportError) and error.name == "keyring":
             raise ConfigurationError(needs_extra("agent", f"{name}={written}")) from None
         raise ConfigurationError(f"the value of {name}, {written!r}, cannot be read: {error}") from None
@@ -228,7 +232,7 @@ def without_secrets(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The variables in a file, NAME=VALUE on each line; empty lines and those that begin with # say nothing.
+    """Return the variables in a file, NAME=VALUE on each line; empty lines and those that begin with # are ignored.
 
     `export` before a name and a pair of quotes around a value are left out. Nothing in a value is replaced.
     """

@@ -13,12 +13,12 @@
 
 The user's file is `agents.toml` in the folder for settings, or the file that the variable ACCORD_CONFIG names. A
 project's file is `.accord/agents.toml` in the current folder or the nearest folder above that has one. It has no
-levels: a project must not decide what is asked in it.
+levels: a project must not decide which uses need a question.
 
-A change keeps the rest of the file's text, comments included. A section is text from its header to the next header. A
-change works on that text, and the result is read again: if it does not say exactly what it should, for instance because
-the user wrote the section in another form, nothing is written and the user is told to edit the file. So no TOML writer
-is needed.
+A change preserves the rest of the file's text, including comments. A section is text from its header to the next
+header. A change edits that text, and the result is read again: if it does not have exactly the intended values, for
+instance because the user wrote the section in another form, nothing is written and the user is asked to edit the file.
+So no TOML writer is needed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class AgentsFile:
     agents: dict[str, AgentSettings]
     default: str | None = None
     levels: Mapping[str, Allow] = field(default_factory=dict[str, Allow])
-    """What agents may do without a question, by folders; `*` is any other folder."""
+    """The permissions of agents without a question, by folders; `*` is any other folder."""
 
     def level_in(self, folder: Path) -> tuple[str, Allow] | None:
         """The nearest entry of `levels` for this folder, and its level."""
@@ -82,7 +82,7 @@ def user_file() -> Path:
 
 
 def project_file(folder: str | Path = ".") -> Path | None:
-    """The path of the file of the project that this folder belongs to; None if the project has no file."""
+    """Return the path of the file of the project that this folder belongs to; None if the project has no file."""
     try:
         start = Path(folder).absolute()
         own = user_file()
@@ -130,7 +130,9 @@ def base_of(path: Path, owner: Owner) -> Path:
 
 
 def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | None, dict[str, Allow]]:
-    """The agents, the default and the levels of a file's content; raises ConfigurationError, which names the place."""
+    """Return the agents, the default and the levels in a file's content; raises ConfigurationError, which names the
+    place.
+    """
     try:
         document = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -160,7 +162,7 @@ def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | 
 
 
 KEYS = ("agents", "allow", "chat", "default")
-"""What a file may have; `[chat]` is read by `tui.chat_settings`."""
+"""The keys of a file; `[chat]` is read by `tui.chat_settings`."""
 
 _HEADER = re.compile(r"\s*\[")
 Value: TypeAlias = "str | bool | int | float | list[str] | dict[str, Any]"
@@ -279,7 +281,7 @@ def _without(text: str, name: str) -> str:
 
 
 def _after(kept: list[str], rest: list[str]) -> list[str]:
-    """The rest of a removed section, without a second blank line where the section was."""
+    """Return the rest after a removed section, without a second blank line where the section was."""
     is_blank = not kept or not kept[-1].strip()
     return list(dropwhile(lambda line: not line.strip(), rest)) if is_blank else rest
 

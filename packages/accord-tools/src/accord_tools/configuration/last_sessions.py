@@ -1,7 +1,7 @@
 """The sessions of an agent: those that it lists, or the last that were opened here, if it cannot list them.
 
-`sessions.json` in the folder for state holds the program of the agent (`Target.program`), the folder and the id of each
-session, and nothing of what was said in it.
+`sessions.json` in the folder for state stores the program of the agent (`Target.program`), the folder and the id of
+each session, and nothing of its conversation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST = 200
 
 
 class LastSession(msgspec.Struct, frozen=True):
-    """A session that was opened: of which program, in which folder, its id, and when."""
+    """A session that was opened: its program, folder, id and time."""
 
     program: str
     folder: str
@@ -40,7 +40,7 @@ _FILE = StateFile("sessions.json", _OpenedSessions)
 
 
 def remember(program: str, folder: str | Path, session_id: str) -> None:
-    """Remember that this session was opened now. If the folder cannot be written, the session goes on without it."""
+    """Remember that this session was opened now. If the folder cannot be written, the session continues without it."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     made = LastSession(program, os.path.realpath(folder), session_id, now)
     with suppress(OSError), _FILE.changed() as opened:
@@ -73,7 +73,9 @@ MOST_LISTED = 5_000
 
 
 async def known_sessions(remote: RemoteAgent, program: str, folder: str | None = None) -> list[KnownSession]:
-    """The sessions of one folder or all, the latest first: the agent's list, or our own record if it has none."""
+    """Return the sessions of one folder or all, the latest first: the agent's list, or our own record if it
+    has none.
+    """
     if not remote.capabilities.sessions.list:
         return [KnownSession(it.id, it.folder, it.at) for it in last_sessions(program, folder)]
     found: list[KnownSession] = []

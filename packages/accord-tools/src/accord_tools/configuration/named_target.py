@@ -1,4 +1,4 @@
-"""`named_target`: the agent that `accord.connect("gemini")` names, found as `accord run -a gemini` finds it.
+"""`named_target`: the agent that `accord.connect("gemini")` names, found in the same way as by `accord run -a gemini`.
 
 It is the plug-in `accord` of the group `accord.agents`.
 Nothing is fetched: an agent of the registry must be installed. Nothing is asked: a project's file must be trusted.
@@ -28,10 +28,10 @@ def named_target(
     proxy: str | bool = True,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target | None:
-    """The target for an agent's name; None for what is a command: a path or an unknown word.
+    """Return the target for an agent's name; None for a command: a path or an unknown word.
 
-    `cwd`, `env`, `token`, `headers` and `proxy` come before the agent's settings. Raises ConfigurationError for
-    a file that is invalid or not trusted, and for an agent of the registry that is not installed.
+    `cwd`, `env`, `token`, `headers` and `proxy` override the agent's settings. Raises ConfigurationError for a file
+    that is invalid or not trusted, and for an agent of the registry that is not installed.
     """
     if is_path(word) and not word.startswith(PREFIX):
         return None

@@ -6,7 +6,7 @@
 | `jetbrains` | `~/.jetbrains/acp.json` | `agent_servers`: `command`, `args`, `env` |
 | `acpx` | `~/.acpx/config.json` | `agents`: `command`, which may have arguments |
 
-What a client has beside the way to the agent is read where we have the same: the mode and config options of Zed.
+Settings beside the agent's address are read if we have the same: the mode and config options of Zed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Client = Literal["zed", "jetbrains", "acpx"]
 CLIENTS: tuple[Client, ...] = ("zed", "jetbrains", "acpx")
 KEYS: dict[Client, str] = {"zed": "agent_servers", "jetbrains": "agent_servers", "acpx": "agents"}
 
-# A text comes first, so that what looks like a comment in one stays.
+# Strings are matched first, so that comment marks in them stay.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
 
 def settings_file(client: Client) -> Path:
-    """Where a client has its settings on this platform."""
+    """Return the path of a client's settings on this platform."""
     if client == "jetbrains":
         return Path.home() / ".jetbrains" / "acp.json"
     if client == "acpx":
@@ -47,7 +47,7 @@ def settings_file(client: Client) -> Path:
 
 
 def read_agents(client: Client, text: str, source: str) -> tuple[dict[str, AgentSettings], list[str]]:
-    """The agents in a client's settings, by names that we can have, and what cannot be read.
+    """Return the agents in a client's settings, by names that we can use, and the entries that cannot be read.
 
     Raises ConfigurationError for text that is not such settings.
     """
@@ -73,7 +73,7 @@ def read_agents(client: Client, text: str, source: str) -> tuple[dict[str, Agent
 
 
 def without_comments(text: str) -> str:
-    """JSON without the comments and the commas at the end of lists that Zed allows."""
+    """Return JSON without the comments and the commas at the end of lists that Zed allows."""
     return _COMMA.sub(lambda found: found[1] or "", _COMMENT.sub(lambda found: found[1] or " ", text))
 
 

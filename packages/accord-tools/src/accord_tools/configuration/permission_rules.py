@@ -1,4 +1,4 @@
-"""`PermissionRule`: something that is decided without asking the user, and from where that comes.
+"""`PermissionRule`: a decision without a question, and its source.
 
 `accord permissions` and the chat's `/permissions` show the same list: answers that the user wants to keep, what they
 trust, the level, the rules of a policy. The level is that of `--allow`; else the stricter one of the agent's settings
@@ -29,11 +29,11 @@ LEVEL_MEANS: dict[Level, str] = {
 
 
 class DefaultLevel(NamedTuple):
-    """The level where the command line names none."""
+    """The level if the command line sets none."""
 
     level: Level
     source: str
-    """Who says so, in words."""
+    """The source, in words."""
 
 
 def default_level(folder: str | Path, settings: AgentSettings | None) -> DefaultLevel:
@@ -50,14 +50,14 @@ def default_level(folder: str | Path, settings: AgentSettings | None) -> Default
 
 
 class PermissionRule(NamedTuple):
-    """Something that is decided without a question."""
+    """A decision without a question."""
 
     text: str
     """What is allowed or refused, in words."""
     about: str
-    """For whom and where that holds, or how it is changed."""
+    """Its scope, or how it is changed."""
     source: str
-    """Where it comes from."""
+    """The source."""
     value: Any
     """What says it: a `RememberedAnswer`, a trusted file or folder, a level or a `PermissionPolicy`."""
 
@@ -89,7 +89,7 @@ def permission_rules(
 
 
 def answer_text(answer: Any) -> str:
-    """What an answer that is kept covers."""
+    """Describe the scope of a remembered answer."""
     return f"{'allow' if answer.allowed else 'reject'} {answer.kind}: {answer.what}"
 
 

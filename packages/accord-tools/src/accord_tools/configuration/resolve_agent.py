@@ -1,4 +1,4 @@
-"""The one resolver: from what the user writes for an agent to how it is reached.
+"""The one resolver: from the user's words for an agent to its command or address.
 
 | written | means, in this order |
 |---|---|
@@ -8,11 +8,11 @@
 A name that is both an agent and a program means the agent if it was written as a name, otherwise the program: a command
 that works without named agents means the same with them. `registry:ID` means the registry's agent in both.
 
-An agent of the registry is meant by its id or a usual name, such as `claude`. One that is not installed is an error
-that says how to install it. A program on PATH is not looked up over the network: only a kept index counts, and only if
-the user can be asked. So what a script means does not depend on what the cache holds.
+An agent of the registry is named by its id or a usual name, such as `claude`. One that is not installed is an error
+that explains how to install it. A program on PATH is not looked up over the network: only a cached index counts, and
+only if the user can be asked. So the meaning of a script does not depend on the cache.
 
-`KnownAgents` is one list of all agents that have a name, whichever file or registry says so.
+`KnownAgents` is one list of all agents with a name, from all files and registries.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from accord_tools.registry.installed_agents import PREFIX, find_listed, hold_ins
 
 @dataclass(frozen=True)
 class KnownAgent:
-    """An agent with a name, and the file that says so."""
+    """An agent with a name, and the file that defines it."""
 
     name: str
     settings: AgentSettings
@@ -50,7 +50,7 @@ class KnownAgent:
 
 
 class KnownAgents:
-    """The agents of several files. The first file that has a name wins: the project's comes before the user's.
+    """The agents of several files. The first file that has a name wins: the project's precedes the user's.
 
     A source of agents that is not a file, such as a registry, adds its own after them.
     """
@@ -84,7 +84,7 @@ class KnownAgents:
         return None
 
     def __iter__(self) -> Iterator[KnownAgent]:
-        """All agents, also those that another of the same name hides."""
+        """Iterate over all agents, including those that another of the same name hides."""
         default = next((file.default for file in self._files if file.default is not None), None)
         seen: set[str] = set()
         for file in self._files:
@@ -98,7 +98,7 @@ class KnownAgents:
         return list(dict.fromkeys(agent.name for agent in self))
 
     def find(self, name: str) -> KnownAgent | None:
-        """The agent of this name, or None. Raises NotTrusted if its file is a project's that is not trusted."""
+        """Return the agent of this name, or None. Raises NotTrusted if its file is a project's that is not trusted."""
         found = next((agent for agent in self if agent.name == name), None)
         if found is not None:
             _trusted(found.file)
@@ -116,14 +116,14 @@ class UnknownAgent(ConfigurationError):
 
 
 DEMO = "demo"
-"""The name of the built-in agent, unless you have given it to another."""
+"""The name of the built-in agent, unless the user has given it to another."""
 
 
 def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_ask: bool = False) -> AgentSettings:
-    """How the agent that one word names is reached.
+    """Return how to reach the agent that one word names.
 
-    Offline, the registry's index is not fetched. `may_ask` says that the caller can ask whether to install an agent:
-    otherwise a program on PATH comes before an agent that is not installed.
+    Offline, the registry's index is not fetched. `may_ask` is whether the caller can ask whether to install an agent:
+    otherwise a program on PATH takes precedence over an agent that is not installed.
 
     Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, NotInstalled for an agent of
     the registry that is not installed, and ConfigurationError for a file that is invalid.
@@ -154,7 +154,7 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
 
 
 def from_registry(name: str, *, offline: bool = False, only_installed: bool = False) -> AgentSettings | None:
-    """How the registry's agent of this name is reached; None if the registry has none, or cannot be asked.
+    """Return how to reach the registry's agent of this name; None if the registry has none, or cannot be asked.
 
     Raises NotInstalled if it is not installed.
     """
@@ -180,7 +180,7 @@ def _of_registry(settings: AgentSettings, *, offline: bool) -> AgentSettings:
 
 
 def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSettings:
-    """How the agent is reached that these words name, as they stand after `--`."""
+    """Return how to reach the agent of these words, as they are written after `--`."""
     first = words[0]
     if scheme_of(first):
         return AgentSettings(url=first)
@@ -202,7 +202,7 @@ def started_by_us(settings: AgentSettings) -> AgentSettings:
 
 
 def python_file(settings: AgentSettings) -> Path | None:
-    """The Python file that `python_command` starts; None for another command."""
+    """Return the Python file that `python_command` starts; None for another command."""
     words = settings.words
     start = own_command("accord.agent_file")
     if words[: len(start)] != start:
@@ -220,10 +220,10 @@ def target_of(
     proxy: str | bool = True,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
-    """The target for `accord.connect`.
+    """Return the target for `accord.connect`.
 
     `token`, `headers`, `tls` and `proxy` are for a URL; `headers` add to those that are set. `on_stderr` gets the lines
-    that a command writes to its standard error.
+    of a command's standard error.
 
     Raises AccordError if the URL is invalid or its extra is not installed, and ConfigurationError if a variable of the
     agent has no value.

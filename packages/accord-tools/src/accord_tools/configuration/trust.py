@@ -1,11 +1,11 @@
-"""Which files of projects the user trusts, and in which folders git may run.
+"""The files of projects that the user trusts, and the folders in which git may run.
 
 A project's file names programs, and the files of a project are someone else's. Before its first use the user is asked,
-or runs `accord agents trust`. The answer holds for one path with one content: after any change it is asked for again.
-What the file starts, such as a script of the project, is not watched.
+or runs `accord agents trust`. The answer applies to one path with one content: after any change the user is asked
+again. Files that it starts, such as a script of the project, are not watched.
 
-Git runs only in a folder that the user trusts, which is asked once. The answer holds for that folder with the
-repository that it had: a `.git` that becomes a link to another one is asked about again.
+Git runs only in a folder that the user trusts, after one question. The answer applies to that folder with the
+repository that it had: a `.git` that becomes a link to another one needs a new answer.
 
 The answers are in `trusted.json` in the folder for state.
 """

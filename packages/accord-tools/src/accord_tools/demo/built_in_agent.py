@@ -91,9 +91,9 @@ FEATURES = (
 
 
 def demo_agent(*, login: bool = False, pace: float = PACE, store: Store | str | Path | None = None) -> Agent:
-    """The built-in agent.
+    """Return the built-in agent.
 
-    `login`: it wants you to authenticate first. `pace`: seconds between two words. `store`: where its sessions live.
+    `login`: it requires authentication first. `pace`: seconds between two words. `store`: the store of its sessions.
     """
     agent = Agent(
         NAME,

@@ -78,7 +78,7 @@ STREAMED = (
 )
 MOST_WORDS = 100_000
 CONTEXT = 8_000
-"""Words that a model of this agent's wit could keep in mind."""
+"""The context of an imaginary model of this agent, in words."""
 PRICE = 0.000_01
 
 REASONS: tuple[v1.StopReason, ...] = ("end_turn", "max_tokens", "max_turn_requests", "refusal")
@@ -157,7 +157,7 @@ async def stop(turn: Turn, text: str) -> v1.StopReason | None:
 
 
 def number(text: str, default: int, most: int) -> int:
-    """The number that a user gave, if it is one."""
+    """Return the number that a user sent, if it is one."""
     return min(int(text), most) if text.isascii() and text.isdigit() else default
 
 

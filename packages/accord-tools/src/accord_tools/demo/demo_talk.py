@@ -1,4 +1,4 @@
-"""Answers plain text with a few rules, tried in order, without a model, and remembers what a session said."""
+"""Answers plain text with a few rules, tried in order, without a model, and remembers a session's words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACE = 0.03
 
 
 class Memory(Struct):
-    """Kept in `session.state`, and with the session in its store."""
+    """Stored in `session.state`, and with the session in its store."""
 
     name: str | None = None
     """The name that the user gave."""
@@ -33,12 +33,12 @@ def memory_of(turn: Turn) -> Memory:
 
 
 async def pause(turn: Turn, beats: int = 1) -> None:
-    """Wait as long as it takes to say this many words."""
+    """Wait as long as it would take to say this many words."""
     await asyncio.sleep(memory_of(turn).pace * beats)
 
 
 async def words_so_far(turn: Turn) -> int:
-    """Words that were received, thought and said in this session: the demo counts them as tokens."""
+    """Return how many words were received, thought and said in this session: the demo counts them as tokens."""
     history = await turn.session.history()
     return sum(len(message.text.split()) for message in history.messages)
 
@@ -75,7 +75,7 @@ LENT = {
     "on-off options": "session.config_options.boolean",
     "terminal logins": "auth.terminal",
 }
-"""What a client may offer, by its capability."""
+"""The services that a client may offer, by capability."""
 
 Answer = Callable[[Turn, re.Match[str]], Awaitable[str] | str]
 
@@ -112,7 +112,7 @@ async def answer(turn: Turn, text: str) -> str:
 
 
 def seen(block: v1.ContentBlock | Unknown) -> str:
-    """Describe what came with a prompt."""
+    """Describe the attachments of a prompt."""
     match block:
         case v1.ImageContent(data=data, mime_type=kind) | v1.AudioContent(data=data, mime_type=kind):
             return f"You sent me {len(data) * 3 // 4:,} bytes of {kind}."
@@ -160,7 +160,7 @@ def _name_in(match: re.Match[str]) -> str:
 
 
 async def rewind(session: Session) -> None:
-    """Remember only the name that the user gave before the place to which the session was rewound."""
+    """Remember only the name from before the place to which the session was rewound."""
     said = [it.text for it in (await session.history()).messages if it.speaker == "user"]
     names = [match for text in said if (match := re.search(_NAME, text, re.IGNORECASE))]
     session.state.name = _name_in(names[-1]) if names else None
@@ -251,7 +251,7 @@ RULES: list[tuple[re.Pattern[str], Answer]] = [
         look_around,
     ),
     _rule(r"\bwhat(.s| is) the (time|date)\b|\bwhat time\b|\bwhat day\b", tell_the_time),
-    # A sum stands between blanks: parts of addresses, dates and versions do not count, nor does a time such as 12:30.
+    # A sum is between blanks: parts of addresses, dates and versions do not count, nor does a time such as 12:30.
     _rule(rf"(?<!\S)(?P<left>{NUMBER})\s*(?P<sign>[-+*/x]|(?<=\s):(?=\s))\s*(?P<right>{NUMBER}){SUM_ENDS}", reckon),
     _rule(r"\b(what|explain|how|why|tell me|who|define|mean)\b|\?", explain),
     _rule(r"\bhelp\b|\bwhat can (you|i)\b|\bhow do i\b|\bwhat do you do\b", offer_help),

@@ -132,7 +132,7 @@ def one_more_line(text: str | None) -> str:
 
 
 async def file_text(turn: Turn, path: Path) -> str | None:
-    """A file's text: as the client has it if it lends files, else from the disk. None if there is no such file."""
+    """Return a file's text: from the client if it lends files, else from the disk. None if there is no such file."""
     project = Project(turn.session.roots)
     if not turn.client.can_read_files:
         return await asyncio.to_thread(text_on_disk, project, path)
@@ -140,7 +140,7 @@ async def file_text(turn: Turn, path: Path) -> str | None:
         return await turn.client.read_text_file(path)
     except PeerError as error:
         if error.code == NOT_FOUND or await asyncio.to_thread(text_on_disk, project, path) is None:
-            return None  # not every client says it with this code
+            return None  # not every client reports it with this code
         raise
 
 
@@ -177,7 +177,7 @@ SHORT_BEATS = 8
 
 
 async def subagent(turn: Turn) -> None:
-    """Let a subagent look around in the folder."""
+    """Let a subagent list the folder."""
     async with turn.subagent("Look around", "What is in this folder?", cancellable=True) as looking:
         async with looking.tool("List the folder", kind="search") as tool:
             await pause(turn, SHORT_BEATS)
@@ -189,7 +189,7 @@ async def subagent(turn: Turn) -> None:
 
 
 async def compact(turn: Turn) -> None:
-    """Replace what was said by a summary, which a model would do with its context."""
+    """Replace the conversation by a summary, as a model would do with its context."""
     words = await words_so_far(turn)
     async with turn.session.compaction() as compaction:
         await pause(turn, SHORT_BEATS)
@@ -243,7 +243,9 @@ async def call(turn: Turn, line: str) -> None:
 
 
 def arguments_of(text: str) -> dict[str, Json] | None:
-    """Arguments as a JSON object, or as `name=value` with JSON values or plain words; None if they are neither."""
+    """Return arguments as a JSON object, or as `name=value` with JSON values or plain words; None if they are
+    neither.
+    """
     if text.lstrip().startswith("{"):
         try:
             return cast("dict[str, Json]", json.loads(text))

@@ -1,1 +1,1 @@
-"""The inspector: shows traces in a browser: what was said, what it amounts to, and where the time went."""
+"""The inspector: shows traces in a browser: the messages, their result, and where the time went."""

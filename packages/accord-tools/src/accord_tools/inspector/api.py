@@ -1,4 +1,4 @@
-"""The answers of the API: what the page asks about a trace, by path.
+"""The answers of the API to the page's questions about a trace, by path.
 
 | path below `/api/traces/ID` | answers |
 |---|---|
@@ -42,7 +42,7 @@ MOST_BINS = 4_000
 
 
 def strip_of(index: TraceIndex, bins: int, begin: float | None = None, end: float | None = None) -> dict[str, Any]:
-    """Counts for each of `bins` equal parts of the time from `begin` to `end`; by default of the whole trace.
+    """Return counts for each of `bins` equal parts of the time from `begin` to `end`; by default of the whole trace.
 
     Times of a trace grow, except where two writers disagree by a little; so a bisection finds the rows of a part.
     """
@@ -71,7 +71,7 @@ MOST_METHODS = 60
 
 
 def latencies(index: TraceIndex) -> dict[str, Any]:
-    """The methods with answers, those that took the most time in all first.
+    """Return the methods with answers, sorted by their total time, the largest first.
 
     A point is `[time of the request, seconds, row of the request, 1 if it failed]`.
     """
@@ -102,7 +102,7 @@ def _method(name: str, points: list[tuple[float, float, int, int]]) -> dict[str,
 
 
 def _slowest(points: list[tuple[float, float, int, int]]) -> list[tuple[float, float, int, int]]:
-    """All points, or the slowest of each part if there are too many."""
+    """Return all points, or the slowest of each part if there are too many."""
     if len(points) <= MOST_POINTS:
         return points
     size = -(-len(points) // MOST_POINTS)
@@ -112,7 +112,7 @@ def _slowest(points: list[tuple[float, float, int, int]]) -> list[tuple[float, f
 MOST_ROWS = 500
 MOST_TURNS = 2_000
 STEPS = 16
-"""Slices that a search takes before it answers how far it is."""
+"""Slices that a search scans before it answers with its progress."""
 
 
 class BadRequest(AccordError):
@@ -135,7 +135,7 @@ class Params:
         return min(int(text), most)
 
     def seconds(self, name: str) -> float | None:
-        """A time; None if it is not given."""
+        """Return a time; None if it is not set."""
         text = self._given.get(name)
         try:
             return None if text is None else float(text)
@@ -169,7 +169,7 @@ def _summary(trace: OpenTrace, _: Params) -> Any:
 
 
 def summary_of(index: TraceIndex) -> dict[str, Any]:
-    """The header of a trace, its sessions, and what both sides said of themselves."""
+    """Return the header of a trace, its sessions, and both sides' descriptions of themselves."""
     request, reply = index.initialized or (None, None)
     return {
         "header": index.header,
@@ -326,4 +326,4 @@ QUESTIONS = {
     "strip": _strip,
     "latency": _latency,
 }
-"""What can be asked about a trace, beside searches."""
+"""The questions about a trace, beside searches."""

@@ -1,6 +1,6 @@
 """A trace as one HTML file, which shows it in any browser without a server.
 
-The file holds the page and the answers of the API, packed with gzip. The page asks `stored.js` in place of a server.
+The file contains the page and the answers of the API, packed with gzip. The page asks `stored.js` instead of a server.
 Its modules are in an import map, because a page that is opened as a file may not load others. Recognisable secrets are
 masked, as in a recording.
 """
@@ -32,7 +32,7 @@ MOST = 50 * 1024 * 1024
 """Bytes of a trace that fits into one page."""
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src blob: data:"
-"""Scripts of the page and nothing of another machine: what is in the trace stays in the page."""
+"""Only scripts of the page, and nothing from another machine: the contents of the trace stay in the page."""
 
 IMPORT = re.compile(r'from "\./([a-z]+)\.js"')
 
@@ -114,7 +114,7 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
 
 
 def _last_row(index: TraceIndex, number: int) -> int:
-    """The last row of a turn, with what came after its end."""
+    """Return the last row of a turn, including rows after its end."""
     turn = index.turns[number]
     after = index.sessions[turn.session].next_turn(turn)
     end = len(index) if after is None else after.first
@@ -152,7 +152,7 @@ def _page(answers: bytes) -> bytes:
 
 
 def _with_bare_imports(module: str) -> str:
-    """A module whose imports are names of the import map: a module in a URL has no neighbours."""
+    """Return a module whose imports are names of the import map: a module in a URL has no relative paths."""
     return IMPORT.sub(r'from "inspector/\1"', module)
 
 

@@ -1,11 +1,11 @@
-"""`FoldedTurn`: what one turn of a session amounts to, as of any of its messages.
+"""`FoldedTurn`: the folded state of one turn of a session, as of any of its messages.
 
     rows of the turn ──▶ SessionState (messages, tool calls, plan) ──┐
                      └─▶ permissions, files, terminals, errors ──────┴──▶ items, in the order in which they began
 
-Only the turn is folded. What a session keeps beyond a turn (mode, options, plan, usage, title) is replaced as a whole
-by each update, so `settings_at` folds the last update of each kind. Inside a long turn, `Folds` keeps copies: a jump
-folds at most `EVERY` messages.
+Only the turn is folded. The session's other state (mode, options, plan, usage, title) is replaced as a whole by each
+update, so `settings_at` folds the last update of each kind. Inside a long turn, `Folds` keeps copies: a jump folds at
+most `EVERY` messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_TEXT = 100_000
 """Characters of one text that the page gets."""
 
 MOST_ITEMS = 300
-"""Items that the page gets at once: the last ones before the message that is looked at."""
+"""The most items that the page gets at once: the last ones before the selected message."""
 
 ASKS = {"session/request_permission": "permission", "elicitation/create": "question"}
 HIDDEN = frozenset((POLL, PROMPT))
@@ -74,14 +74,14 @@ class FoldedTurn:
         self._by_tool: dict[str, TurnItem] = {}
         self._by_message: dict[tuple[str, str], TurnItem] = {}
         self._terminals: dict[str, dict[str, Any]] = {}
-        """What each lent command has written so far, and how it ended: `output`, `exitCode`, `signal`."""
+        """The output of each lent command so far, and its end: `output`, `exitCode`, `signal`."""
         self.next = first
         """The first row that is not folded yet."""
 
     def copied(self) -> FoldedTurn:
-        """A copy that can be folded further by itself."""
+        """Return an independent copy."""
         made = FoldedTurn.__new__(FoldedTurn)
-        shared = {id(self._index): self._index}  # the memo of `deepcopy`: what is in it is not copied
+        shared = {id(self._index): self._index}  # the memo of `deepcopy`: its contents are not copied
         made.__dict__.update(copy.deepcopy(self.__dict__, shared))
         return made
 
@@ -150,7 +150,7 @@ class FoldedTurn:
                 _add_update_at(self._state, self._index, known["beganAt"])
 
     def _beginning(self, tool: object, message: object) -> dict[str, Any]:
-        """Where an entry began, if that was in an earlier turn: what is shown here is a change of it."""
+        """Return where an entry began, if that was in an earlier turn: this turn shows a change of it."""
         index, named = self._index, tool if isinstance(tool, str) else message
         began = index.tool_calls if isinstance(tool, str) else index.messages
         row = began.get((self._session, named[:LONGEST_NAME])) if isinstance(named, str) else None
@@ -178,7 +178,7 @@ class FoldedTurn:
         self._by_request[row] = item
 
     def _add_told_call(self, row: int, params: dict[str, Any]) -> None:
-        """Fold what a permission request says of its tool call."""
+        """Fold a permission request's changes of its tool call."""
         before = len(self._state)
         try:
             call = convert(body_of(params.get("toolCall")), v1.ToolCallUpdate)
@@ -221,7 +221,7 @@ class FoldedTurn:
             item.data["took"] = self._index.columns.latency(row)
 
     def _add_output(self, asked: int, result: dict[str, Any]) -> None:
-        """Note what a lent command has written, or how it ended."""
+        """Note the output of a lent command, or its end."""
         terminal = body_of(message_of(self._index, asked, most=LARGE).get("params")).get("terminalId")
         if not isinstance(terminal, str):
             return
@@ -337,7 +337,7 @@ def _open(state: SessionState, result: dict[str, Any]) -> None:
 
 
 def cut(value: Any) -> Any:
-    """A value whose long texts are cut: the page shows them, and reads the whole message on demand."""
+    """Return a value with its long texts cut: the page shows them, and reads the whole message on demand."""
     if isinstance(value, str):
         return value if len(value) <= MOST_TEXT else f"{value[:MOST_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""`InspectorApp`: the ASGI application of the inspector: who may ask, the files of the page, the API, and live events.
+"""`InspectorApp`: the ASGI application of the inspector: access control, the files of the page, the API, and live
+events.
 
     request ──▶ Host and Origin ──┬─▶ /            the page and its modules: they hold no secrets
                                   └─▶ /api/...     with the token ──▶ api.answer
@@ -7,7 +8,7 @@
 The token is in the fragment of the page's URL, which a browser never sends. The page sends it as a bearer token. It is
 not a cookie, because a browser sends the cookies of one port to every port of the machine.
 
-`inspecting` runs its server on the loopback, for as long as a block lasts (extra `http`).
+`inspecting` runs its server on the loopback, during a block (extra `http`).
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ async def _gone(receive: Receive) -> None:
 
 
 def static_file(name: str) -> tuple[bytes, str] | None:
-    """A file of the page, and its media type; None if there is no such file."""
+    """Return a file of the page, and its media type; None if there is no such file."""
     folder = resources.files("accord_tools.inspector") / "static"
     if "/" in name or "\\" in name or name not in {entry.name for entry in folder.iterdir()}:
         return None
@@ -219,7 +220,7 @@ class Inspector(NamedTuple):
 async def inspecting(
     library: Library, *, port: int = 0, token: str | None = None, agent: StartedAgent | None = None
 ) -> AsyncGenerator[Inspector]:
-    """Run the inspector for as long as the block lasts. With port 0 the system chooses a free one.
+    """Run the inspector during the block. With port 0 the system chooses a free one.
 
     The page may send messages to `agent`.
     """

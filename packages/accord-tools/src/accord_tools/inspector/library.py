@@ -1,4 +1,4 @@
-"""The traces that the inspector shows: named files, and kept ones. Each is opened when it is asked for.
+"""The traces that the inspector shows: named files, and stored ones. Each is opened on first use.
 
 Library ──▶ OpenTrace ──▶ TraceIndex, folded turns, searches
                 └─▶ follow: grows the index a slice at a time, and tells those who wait for changes
@@ -38,7 +38,7 @@ class UnknownTrace(AccordError):
 
 
 def status_of(index: TraceIndex, findings: TraceFindings, generation: int = 0) -> dict[str, Any]:
-    """How far a trace is read, and what it has."""
+    """Return how far a trace is read, and its contents."""
     read, size = index.progress
     return {
         "generation": generation,
@@ -66,7 +66,7 @@ class OpenTrace:
         self.folds = Folds(self.index)
         self.findings = TraceFindings(self.index)
         self.generation = 0
-        """Counts how often the file was replaced: rows of an older generation mean nothing now."""
+        """Counts how often the file was replaced: rows of an older generation are invalid now."""
         self.problem: str | None = None
         self._searches: OrderedDict[str, Search] = OrderedDict()
         self._changed = asyncio.Event()
@@ -115,7 +115,7 @@ class OpenTrace:
             await self.changed(LOOK_EVERY)
 
     def search(self, key: str, query: tuple[Term, ...]) -> Search:
-        """The search with this key, begun if it is new."""
+        """Return the search with this key, begun if it is new."""
         if key not in self._searches:
             self._searches[key] = Search(self.index, query, self.findings)
             if len(self._searches) > MOST_SEARCHES:
@@ -124,11 +124,11 @@ class OpenTrace:
         return self._searches[key]
 
     def known_search(self, key: str) -> Search | None:
-        """The search with this key; None if it was never begun, or is not kept any more."""
+        """Return the search with this key; None if it was never begun, or is no longer kept."""
         return self._searches.get(key)
 
     def status(self) -> dict[str, Any]:
-        """How far the trace is read, and what it has."""
+        """Return how far the trace is read, and its contents."""
         found = status_of(self.index, self.findings, self.generation)
         return {**found, "problem": self.problem or found["problem"]}
 
@@ -140,7 +140,9 @@ class OpenTrace:
 
 
 class Library:
-    """The traces that can be opened: the named files, and what `accord_tools.tap` keeps, unless `kept` is false."""
+    """The traces that can be opened: the named files, and those that `accord_tools.tap` stores, unless `kept`
+    is false.
+    """
 
     def __init__(self, files: Sequence[Path] = (), *, kept: bool = True) -> None:
         self._files = [path.absolute() for path in files]
@@ -148,7 +150,7 @@ class Library:
         self._open: OrderedDict[str, OpenTrace] = OrderedDict()
 
     def listed(self) -> list[dict[str, Any]]:
-        """The traces as the page lists them: the named ones, then live ones and the newest."""
+        """Return the traces in the order of the page: the named ones, then live ones and the newest."""
         kept = {Path(trace.path): trace for trace in self._kept()}
         rows: list[dict[str, Any]] = []
         for path in dict.fromkeys((*self._files, *kept)):

@@ -1,9 +1,9 @@
-"""Rows of the table, and the whole of one message, as the page gets them.
+"""Rows of the table, and the whole of one message, in the form for the page.
 
 A row is a short array, because a page of the table has two hundred. `Fields` names its places.
 
-A row says a message in a line: `tool_call` and `edit README.md → completed`. The words are those of
-`accord.trace.meaning`; here they become as short as a row.
+A row describes a message in a line: `tool_call` and `edit README.md → completed`. The descriptions are those of
+`accord.trace.meaning`, shortened to a row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def short(value: Any) -> str:
 
 
 def describe(method: str, update: str, message: Members, *, is_answer: bool) -> tuple[str, str]:
-    """What a message is, and what it says.
+    """Return a message's kind and its description.
 
     >>> describe("session/cancel", "", {"params": {"sessionId": "s"}}, is_answer=False)
     ('session/cancel', '')
@@ -83,7 +83,7 @@ Worst: TypeAlias = Callable[[int, int], str]
 
 
 def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst | None = None) -> list[Any]:
-    """A row of the table; `run` is how many messages it stands for."""
+    """Return a row of the table; `run` is how many messages it represents."""
     columns = index.columns
     message = message_of(index, row)
     what, detail = _words(index, row, message)
@@ -107,7 +107,7 @@ def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst | None = None
 
 
 def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst | None = None) -> list[list[Any]]:
-    """Rows of the collapsed table, one for each run, from this place on."""
+    """Return rows of the collapsed table, one for each run, from this place on."""
     runs = index.columns.runs
     return [row_of(index, runs[at], index.run_length(at), worst) for at in range(place, min(place + count, len(runs)))]
 
@@ -134,7 +134,7 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
         _name_tool_call(index, row, message)
         if update and (said := _of_extension(message)) is not None:
             return update, said
-        method = short(message.get("method")) or method  # the index keeps a bounded number of names
+        method = short(message.get("method")) or method  # the index keeps a limited number of names
         return describe(method, update, message, is_answer=kind in (ANSWER, ERROR))
     if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR):
         return update or method, f"{columns.size(row):,} bytes"
@@ -145,7 +145,7 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
 
 
 def _of_extension(message: dict[str, Any]) -> str | None:
-    """What an installed extension of the protocol says about an update; None for most updates."""
+    """Return an installed extension's text about an update; None for most updates."""
     update = body_of(body_of(message.get("params")).get("update"))
     extensions, kinds = _extensions()
     if update.get("_meta") is None and update.get("sessionUpdate") not in kinds:
@@ -179,7 +179,7 @@ def _name_tool_call(index: TraceIndex, row: int, message: dict[str, Any]) -> Non
 
 
 def _event(line: bytes) -> tuple[str, str]:
-    """A line without a message: a note, a line of standard error, or what happened to a process."""
+    """Describe a line without a message: a note, a line of standard error, or an event of a process."""
     found = _loaded(line)
     for name in ("stderr", "note"):
         if name in found:
@@ -202,7 +202,7 @@ def _joined(index: TraceIndex, row: int, run: int) -> str:
 
 
 def detail_of(index: TraceIndex, row: int, *, whole: bool = False) -> dict[str, Any]:
-    """All that the page shows of one message; its text is cut unless `whole`."""
+    """Return all that the page shows of one message; its text is cut unless `whole`."""
     columns = index.columns
     line = index.line(row)
     frame = frame_of(line)

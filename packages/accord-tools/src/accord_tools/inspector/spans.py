@@ -16,7 +16,7 @@ from accord_tools.inspector.trace_index import POLL, TraceIndex, Turn
 from accord_tools.inspector.trace_lines import NOTIFICATION, REQUEST
 
 ORDER: tuple[str, ...] = ("user", "client", "tool")
-"""Who a moment belongs to, the first that applies; else to the model."""
+"""The owner of a moment, the first that applies; else the model."""
 
 ASKS_USER = frozenset(("session/request_permission", "elicitation/create"))
 OPEN_ENDED = frozenset(("terminal/wait_for_exit",))
@@ -37,7 +37,7 @@ MOST_SPANS = 1_500
 
 
 class Span(NamedTuple):
-    """Something that took time in a turn."""
+    """A part of a turn that took time."""
 
     kind: str
     label: str

@@ -1,9 +1,9 @@
 """`StartedAgent`: an agent that the inspector has started, to which its page may send messages.
 
-The page gets the methods of the protocol with the JSON Schema of their params, and makes a form of each. What it sends
-goes over the connection as it is: nothing is added, and a mistake reaches the agent. The trace that the page shows
-records it. A client without files, terminals and permissions holds the connection, so the agent can do nothing here
-that its own process could not.
+The page gets the methods of the protocol with the JSON Schema of their params, and makes a form of each. Its messages
+are sent unchanged: nothing is added, and a mistake reaches the agent. The trace that the page shows records them. A
+client without files, terminals and permissions holds the connection, so the agent can do nothing here that its own
+process could not.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StartedAgent:
         }
 
     async def send(self, message: bytes) -> dict[str, Any]:
-        """Send what the page asks for, `{method, params, answers}`; returns the answer's `result` or `error`."""
+        """Send the page's message, `{method, params, answers}`; returns the answer's `result` or `error`."""
         wanted: Any = loads(message)
         match wanted:
             case {"method": str(method), "answers": bool(answers)}:
@@ -66,7 +66,7 @@ class StartedAgent:
 async def starting_agent(
     words: Sequence[str], cwd: str | None = None, env: Mapping[str, str | None] | None = None
 ) -> AsyncGenerator[tuple[StartedAgent, Path]]:
-    """Start an agent and connect to it for as long as the block lasts; gives the trace of the connection, too."""
+    """Start an agent and connect to it during the block; yields it with the trace of the connection."""
     with tempfile.TemporaryDirectory(prefix="accord-inspect-") as folder:
         trace = Path(folder) / "live.jsonl"
         client = accord.Client(name="accord-inspect", version=accord.__version__)

@@ -1,17 +1,17 @@
-"""`TraceIndex`: where each message of a trace is, and the few numbers that every view needs of it.
+"""`TraceIndex`: the position of each message of a trace, and the few numbers that every view needs of it.
 
     TraceReader ──▶ grow, a slice at a time ──▶ read_line ──▶ columns
                                                          ├──▶ pairs: a request and its answer
                                                          ├──▶ runs: chunks that follow each other
                                                          └──▶ sessions and their turns
 
-A finished trace and a live one go the same way: `grow` reads on from where it stopped, and leaves a last line without a
-newline for later. A line costs 2 to 6 us and 35 bytes.
+A finished trace and a live one are read the same way: `grow` continues where it stopped, and leaves a last line without
+a newline for later. A line costs 2 to 6 us and 35 bytes.
 
 The columns are a few small numbers for each message, in arrays.
 
 A *turn* begins with a prompt and ends with its stop reason: the answer to the prompt in version 1, an idle state in
-version 2. What comes before the first prompt, or with `session/load`, belongs to a turn without a prompt (`replay`).
+version 2. Messages before the first prompt, or with `session/load`, belong to a turn without a prompt (`replay`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from accord_tools.inspector.trace_lines import (
 )
 
 MOST_WORDS = 65_000
-"""Different words that one table keeps. A peer may make up a method for each message; the rest becomes `OTHER`."""
+"""Different words that one table stores. A peer may make up a method for each message; the rest becomes `OTHER`."""
 
 OTHER = "(other)"
 
 
 class Words:
-    """A table of words that repeat: the index keeps a word's number.
+    """A table of repeated words: the index stores a word's number.
 
     >>> words = Words()
     >>> words.number("initialize"), words.number("session/new"), words.number("initialize")
@@ -80,7 +80,7 @@ class Words:
         return len(self._words) - 1
 
     def known(self, word: str) -> int | None:
-        """The number of a word; None if no message has it."""
+        """Return the number of a word; None if no message has it."""
         return self._numbers.get(word)
 
     def containing(self, text: str) -> set[int]:
@@ -98,7 +98,7 @@ class Columns:
         self.time = array("d")
         """Seconds since the start of the trace."""
         self.kind = array("B")
-        """What it is; see `lines`."""
+        """Its kind; see `lines`."""
         self.to_agent = array("B")
         """1 if it goes towards the agent."""
         self.method = array("H")
@@ -108,7 +108,7 @@ class Columns:
         self.session = array("H")
         """Its session; an answer has that of its request."""
         self.hop = array("H")
-        """In a trace of several links: which two components it passes between."""
+        """In a trace of several links: the two components that it passes between."""
         self.pair = array("i")
         """The row of the answer to a request, and of the request of an answer; -1 if there is none."""
         self.runs = array("I")
@@ -122,7 +122,7 @@ class Columns:
         return len(self.time)
 
     def repeat(self, offset: int, time: float) -> None:
-        """Add a message that is like the one before in all but its place and its time."""
+        """Add a message that is like the previous one in all but its place and its time."""
         self.offset.append(offset)
         self.time.append(time)
         for column in (self.kind, self.to_agent, self.method, self.update, self.session, self.hop):
@@ -130,12 +130,12 @@ class Columns:
         self.pair.append(-1)
 
     def size(self, row: int) -> int:
-        """How many bytes the line of a row has."""
+        """Return how many bytes the line of a row has."""
         after = self.offset[row + 1] if row + 1 < len(self.offset) else self.end
         return after - self.offset[row]
 
     def latency(self, row: int) -> float | None:
-        """Seconds between a request and its answer, for both of them; None if there is no answer."""
+        """Return the seconds between a request and its answer, for both of them; None if there is no answer."""
         pair = self.pair[row]
         return None if pair < 0 else abs(self.time[pair] - self.time[row])
 
@@ -144,10 +144,12 @@ TurnKind = Literal["opening", "prompt", "replay"]
 
 
 class Turn(msgspec.Struct, rename={"end": "last", "ended_at": "end"}):
-    """The part of a session from one prompt to the next. People count those with a prompt: turn 1 is the first."""
+    """The part of a session from one prompt to the next. Only those with a prompt are numbered for people: turn 1 is
+    the first.
+    """
 
     number: int
-    """Its place among all parts of the trace."""
+    """Its number among all parts of the trace."""
     prompt: int
     """Its number among the turns with a prompt, of all sessions, from 1 on; 0 without a prompt."""
     session: int
@@ -156,7 +158,7 @@ class Turn(msgspec.Struct, rename={"end": "last", "ended_at": "end"}):
     """The row of its prompt, or of its first message."""
     begin: float
     end: int | None = None
-    """The row that ends it; None while it goes on."""
+    """The row that ends it; None while it continues."""
     ended_at: float | None = None
     stop: str = ""
     """Its stop reason."""
@@ -176,14 +178,14 @@ SETTINGS = (
     "usage_update",
     "session_info_update",
 )
-"""Updates that replace what was before as a whole, so that the last one before a turn is all that the turn needs."""
+"""Updates that replace a whole setting, so that a turn needs only the last one before it."""
 
 
 _NO_ROWS = array("I")
 
 
 class SessionRows:
-    """What the index knows of one session."""
+    """The rows of one session."""
 
     def __init__(self, number: int, name: str) -> None:
         self.number = number
@@ -203,16 +205,16 @@ class SessionRows:
         self._firsts.append(turn.first)
 
     def place_at(self, row: int) -> int:
-        """The place among the session's turns of the one that a row belongs to; -1 before the first."""
+        """Return the index of the session's turn to which a row belongs; -1 before the first."""
         return bisect_right(self._firsts, row) - 1
 
     def turn_at(self, row: int) -> Turn | None:
-        """The turn that a row belongs to; None before the first."""
+        """Return the turn to which a row belongs; None before the first."""
         place = self.place_at(row)
         return self.turns[place] if place >= 0 else None
 
     def next_turn(self, turn: Turn) -> Turn | None:
-        """The turn after this one."""
+        """Return the turn after this one."""
         place = self.place_at(turn.first) + 1
         return self.turns[place] if place < len(self.turns) else None
 
@@ -221,7 +223,7 @@ class SessionRows:
         self.settings.setdefault(update, array("I")).append(row)
 
     def setting_before(self, update: str, row: int) -> int | None:
-        """The last row before this one that replaces a setting."""
+        """Return the last row before this one that replaces a setting."""
         rows = self.settings.get(update, _NO_ROWS)
         place = bisect_left(rows, row)
         return rows[place - 1] if place else None
@@ -243,7 +245,7 @@ MOST_LINE = 512 * 1024 * 1024
 """Bytes of the longest line that is read."""
 
 MOST_NAMED = 200_000
-"""Tool calls, and messages with an id, whose beginnings are kept."""
+"""Tool calls, and messages with an id, whose beginnings are stored."""
 
 CHUNKS = frozenset(("agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "terminal_output_chunk"))
 POLL = "terminal/output"
@@ -266,23 +268,23 @@ class TraceIndex:
         self.methods, self.updates, self.hops = Words(), Words(), Words()
         self.session_names = Words()
         self.sessions: list[SessionRows] = [SessionRows(0, "")]
-        """By their numbers; number 0 stands for messages of no session."""
+        """By their numbers; number 0 is for messages of no session."""
         self.turns: list[Turn] = []
         self.prompts = 0
         """How many turns have a prompt."""
         self.problem: str | None = None
-        """Why the rest of the file is not read; None while all is well."""
+        """Why the rest of the file is not read; None if there is no problem."""
         self.initialized: tuple[int, int] | None = None
         """The rows of the first `initialize` and its answer."""
         self.tool_calls: dict[tuple[int, str], int] = {}
-        """The row of the update that began each tool call, by its session and id: later updates leave out its title."""
+        """The row of the update that began each tool call, by its session and id: later updates omit its title."""
         self.messages: dict[tuple[int, str], int] = {}
         """The row of the update that began each message, by its session and id: a later turn may change it."""
         self._at = 0
         self._open: dict[tuple[int, int, bytes], int] = {}
         """The rows of the requests without an answer."""
         self._last_chunk: Line | None = None
-        """The message before, if it is a chunk."""
+        """The previous message, if it is a chunk."""
         self._towards_agent: dict[tuple[str, str], None] = {}
         """Which component sends to which, towards the agent."""
         self._run: tuple[int, int, str] | None = None
@@ -292,12 +294,12 @@ class TraceIndex:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the file has bytes that are not read yet; a part of a line may be among them."""
+        """Whether the file has bytes that are not read yet; they may include a part of a line."""
         return self.problem is None and self._at < self.reader.size
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many bytes are indexed, of how many."""
+        """Return how many bytes are indexed, of how many."""
         return self._at, self.reader.size
 
     def grow(self, most: int = SLICE) -> bool:
@@ -349,7 +351,7 @@ class TraceIndex:
             self._add_line(line_of(found, line), offset)
 
     def _continues_run(self, found: DecodedLine, offset: int) -> bool:
-        """Add a chunk like the one before; most messages of a trace are such. Returns False for any other line."""
+        """Add a chunk like the previous one; most messages of a trace are such. Returns False for any other line."""
         last, frame = self._last_chunk, found.frame
         if last is None or frame is None or frame.params is None or frame.params.update is None or bytes(frame.id):
             return False
@@ -418,7 +420,9 @@ class TraceIndex:
         return self.hops.number(" ".join(part for part in (link, f"{sender} → {to}" if sender else "") if part))
 
     def components(self) -> list[str]:
-        """The components that messages pass between, from the client to the agent; empty where there are only these."""
+        """Return the components that messages pass between, from the client to the agent; empty if there are only
+        these.
+        """
         left_of: dict[str, set[str]] = {}
         for sender, to in self._towards_agent:
             left_of.setdefault(to, set()).add(sender)
@@ -431,11 +435,11 @@ class TraceIndex:
         return found
 
     def is_towards_agent(self, direction: str) -> bool:
-        """Whether a direction is the one towards the agent: agent, client, or in and out as the recording has them."""
+        """Whether a direction is the one towards the agent: agent, client, or in and out as in the recording."""
         return (direction == "in") is self._in_is_to_agent if direction in ("in", "out") else direction == "agent"
 
     def _session_of_answer(self, line: Line, method: str, request: int) -> str:
-        """The session of an answer; one that opens a session gives its request the session, too."""
+        """Return the session of an answer; one that opens a session gives its request the session, too."""
         columns = self.columns
         if method in OPENS and line.session and not columns.session[request]:
             columns.session[request] = self._session(line.session)
@@ -513,7 +517,7 @@ class TraceIndex:
 
     @property
     def open_requests(self) -> int:
-        """How many requests have no answer yet."""
+        """Return how many requests have no answer yet."""
         return len(self._open)
 
     @property
@@ -535,7 +539,7 @@ class TraceIndex:
         return self.reader.read(self.columns.offset[row], size if most is None else min(size, most)).rstrip(b"\n")
 
     def frame(self, row: int) -> bytes | None:
-        """The message of a row; None if it has none."""
+        """Return the message of a row; None if it has none."""
         return frame_of(self.line(row))
 
     def turn_of(self, row: int) -> Turn | None:
@@ -547,11 +551,11 @@ class TraceIndex:
         return max(bisect_right(self.columns.time, time) - 1, 0)
 
     def run_of(self, row: int) -> int:
-        """The place of the run that a row belongs to."""
+        """Return the index of the run to which a row belongs."""
         return bisect_right(self.columns.runs, row) - 1
 
     def run_length(self, place: int) -> int:
-        """How many rows a run has."""
+        """Return how many rows a run has."""
         runs = self.columns.runs
         after = runs[place + 1] if place + 1 < len(runs) else len(self.columns)
         return after - runs[place]

@@ -1,4 +1,4 @@
-"""Reads the lines of a trace for the index: who sent what kind of message, for which session.
+"""Reads the lines of a trace for the index: the sender, kind and session of each message.
 
 A line is first read into `Line` by a strict decoder that skips what the index does not need. A line that does not fit,
 as a hostile peer may send, is read tolerantly; a line that is not JSON at all becomes a `BROKEN` one. No line raises.
@@ -40,16 +40,16 @@ class TraceReader:
 
     @property
     def size(self) -> int:
-        """How many bytes the file has now."""
+        """Return the file's present size in bytes."""
         return os.fstat(self._file.fileno()).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from this position on; fewer at the end of the file."""
+        """Return up to `size` bytes from this position on; fewer at the end of the file."""
         self._file.seek(offset)
         return self._file.read(size)
 
     def is_replaced(self, consumed: int) -> bool:
-        """Whether the path names another file by now, or the file has become shorter than what was read."""
+        """Whether the path names another file by now, or the file has become shorter than the part that was read."""
         if self._is_packed:
             return False
         now = _identity(self.path)
@@ -101,7 +101,7 @@ class _BoundedStream:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """The device and inode of a path; None if it is gone: the open file then stays what it was."""
+    """Return the device and inode of a path; None if it is gone: the open file then stays unchanged."""
     try:
         found = path.stat()
     except OSError:
@@ -110,10 +110,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 BROKEN, REQUEST, NOTIFICATION, ANSWER, ERROR, NOTE, STDERR, EVENT = range(8)
-"""What a line can be. `BROKEN` is a line or a frame that is not a message; `EVENT` is one that we do not know."""
+"""The kinds of a line. `BROKEN` is a line or a frame that is not a message; `EVENT` is an unknown one."""
 
 LONGEST_NAME = 300
-"""Characters of a name (of a method, a session, an update) that the index keeps."""
+"""Characters of a name (of a method, a session, an update) that the index stores."""
 
 EMPTY = msgspec.Raw(b"")
 
@@ -154,7 +154,7 @@ class DecodedLine(msgspec.Struct, gc=False, rename={"from_": "from"}):
 
 
 class Line(msgspec.Struct):
-    """The part of one line that the index keeps."""
+    """The part of one line that the index stores."""
 
     kind: int = BROKEN
     time: float = 0.0
@@ -176,7 +176,7 @@ class Line(msgspec.Struct):
     link: str = ""
     """In a trace of several connections: the one of the message."""
     hop: tuple[str, str] = ("", "")
-    """In a trace of several links: the component that sent the message, and the one that gets it."""
+    """In a trace of several links: the components that sent and received the message."""
 
 
 decode = msgspec.json.Decoder(DecodedLine).decode
@@ -186,7 +186,7 @@ REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_line(data: bytes) -> Line:
-    """Read one line of a trace; what does not fit is left empty.
+    """Read one line of a trace; fields that do not fit are empty.
 
     >>> line = read_line(b'{"t":1,"dir":"out","frame":{"id":1,"method":"initialize"}}')
     >>> line.kind == REQUEST, line.method, line.id
@@ -200,7 +200,7 @@ def read_line(data: bytes) -> Line:
 
 
 def line_of(found: DecodedLine, data: bytes) -> Line:
-    """What the index keeps of a line that was decoded."""
+    """Return the index's part of a decoded line."""
     frame = found.frame
     if frame is None:
         return _tolerantly(data)
@@ -245,7 +245,7 @@ def _tolerantly(data: bytes) -> Line:
 
 
 def frame_of(data: bytes) -> bytes | None:
-    """The bytes of the message in a line; None if the line has none, or is not JSON."""
+    """Return the bytes of the message in a line; None if the line has none, or is not JSON."""
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except REFUSALS:
@@ -256,7 +256,7 @@ def frame_of(data: bytes) -> bytes | None:
 
 
 def _take_message(line: Line, frame: bytes | None) -> None:
-    """Read a frame that the fast way refused."""
+    """Read a frame that the fast path refused."""
     line.kind = BROKEN
     message = None if frame is None else parse(frame)
     if message is None or isinstance(message, Malformed):

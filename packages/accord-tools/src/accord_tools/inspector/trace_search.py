@@ -1,16 +1,16 @@
-"""`Search`: the rows of a trace that fit a query, found by scanning the file.
+"""`Search`: the rows of a trace that match a query, found by scanning the file.
 
     query ──▶ filters on columns ──▶ text in the bytes ──▶ filters on content ──▶ rows
 
 An index of words would cost half a minute and three times the space of the trace. A scan of 200 MB takes under a
-second. It goes a slice at a time, so that other requests are answered meanwhile, and reads on when the trace grows.
+second. It scans a slice at a time, so that other requests are answered meanwhile, and continues when the trace grows.
 
-`TraceFindings` are what the checks of `accord_check` find in a trace, by the rows that show it. The judge reads the
-messages after the index has them, a few at a time. It is not told that the trace is over, because a trace may grow: a
-request that is still open is not a fault. It has a note, which says who waits for whom.
+`TraceFindings` are the findings of `accord_check` in a trace, by the rows that show them. The judge reads the messages
+after the index has them, a few at a time. It is never told the end of the trace, because a trace may grow: a request
+that is still open is not a fault. It has a note with the side that must answer.
 
-A trace that begins after the handshake, or holds several connections, is not judged: the judge would take what it does
-not know for missing. Without the checker no trace is judged, and only open requests are shown.
+A trace that begins after the handshake, or contains several connections, is not judged: the judge would report unknown
+parts as missing. Without the checker no trace is judged, and only open requests are shown.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class TraceFindings:
         self._taken = len(judge.findings)
 
     def worst(self, row: int, count: int = 1) -> str:
-        """The worst severity that this row and those after it show; empty if they show nothing."""
+        """Return the worst severity of this row and those after it; empty if they have none."""
         found: set[str] = {"note"} if count == 1 and self._is_open(row) else set()
         for place in range(bisect_left(self.rows, row), len(self.rows)):
             if self.rows[place] >= row + count:
@@ -120,7 +120,7 @@ class TraceFindings:
         return next((severity for severity in ORDER if severity in found), "")
 
     def plain(self, row: int) -> list[dict[str, Any]]:
-        """What a row shows, as the page gets it."""
+        """Return the findings of a row, in the form for the page."""
         found = [{name: getattr(finding, name) for name in _FINDING} for finding in self._by_row.get(row, ())]
         return [*found, *([self._open_request(row)] if self._is_open(row) else [])]
 
@@ -148,7 +148,7 @@ _FINDING = ("id", "severity", "side", "message", "clause", "fix", "url", "count"
 
 
 def _judge(recorder_reads: Direction) -> Judge | None:
-    """A judge of the checker; None if the checker is not installed."""
+    """Return a judge of the checker; None if the checker is not installed."""
     try:
         from accord_check import Judge
     except ModuleNotFoundError as error:
@@ -178,7 +178,7 @@ READ = ("tool", "path")
 MEMBERS = {"tool": b'"toolcallid"', "path": b'"path"'}
 """The member, in lower case, that a message must have for such a filter."""
 FEW = 50
-"""Messages are decoded without a look at their bytes if they are at most one of so many."""
+"""Messages are decoded without a check of their bytes if at most one in this many remains."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
 
@@ -221,7 +221,7 @@ class Search:
         self.rows.extend(found)
 
     def _column_test(self, term: Term) -> Callable[[int], bool]:
-        """Whether a row fits a filter, as its columns tell."""
+        """Return a test whether a row matches a filter, by its columns."""
         index, columns = self.index, self.index.columns
         key, value = term.key, term.value
         if key == "method":
@@ -261,7 +261,7 @@ class Search:
         return test
 
     def _content_test(self, term: Term) -> Callable[[int], bool]:
-        """Whether a row fits a filter, as its message tells."""
+        """Return a test whether a row matches a filter, by its message."""
         key, value = term.key, term.value
         wanted, fits = value.lower(), path_test(value)
 
@@ -278,7 +278,7 @@ class Search:
         return test
 
     def _with_texts(self, rows: Sequence[int], lines: _Lines) -> Sequence[int]:
-        """The rows whose lines contain every text, and none of the negated ones."""
+        """Return the rows whose lines contain every text, and none of the negated ones."""
         wanted = set(rows)
         for variants, is_negated in self._texts:
             hits = set[int]().union(*map(lines.rows_with, variants))
@@ -288,7 +288,7 @@ class Search:
         return sorted(wanted)
 
     def _with_content(self, rows: Sequence[int], term: Term, lines: _Lines) -> Sequence[int]:
-        """The rows whose messages fit a filter. Only messages whose bytes may fit are decoded."""
+        """Return the rows whose messages match a filter. Only messages whose bytes may match are decoded."""
         fits = self._content_test(term)
         read = rows
         if len(rows) * FEW > lines.count:
@@ -313,7 +313,7 @@ class _Lines:
         return self._index.reader.read(begin, end - begin).lower()
 
     def rows_with(self, needle: bytes) -> set[int]:
-        """The rows whose lines contain these bytes, which are in lower case."""
+        """Return the rows whose lines contain these bytes, which are in lower case."""
         found = set[int]()
         data, offset, last = self._data, self._index.columns.offset, self._last
         begin = offset[self._first]
@@ -330,7 +330,9 @@ class _Lines:
 
 
 def _marks_of(term: Term) -> Iterator[bytes]:
-    """What each line that fits must contain: the name of a member, and letters that JSON does not escape."""
+    """Return the bytes that each matching line must contain: the name of a member, and letters that JSON does not
+    escape.
+    """
     if term.key in MEMBERS:
         yield MEMBERS[term.key]
     if plain := max(_PLAIN.findall(term.value), key=len, default=""):
@@ -338,7 +340,7 @@ def _marks_of(term: Term) -> Iterator[bytes]:
 
 
 def counts(times: Sequence[float], bins: int, begin: float, end: float) -> list[int]:
-    """How many of these times, which grow, each of `bins` equal parts of the time from `begin` to `end` has."""
+    """Return how many of these ascending times each of `bins` equal parts of the time from `begin` to `end` has."""
     width = max(end - begin, 1e-9) / bins
     edges = [bisect_left(times, begin + width * at) for at in range(bins)] + [bisect_left(times, end + 1e-9)]
     return [max(after - before, 0) for before, after in pairwise(edges)]

@@ -15,21 +15,21 @@ from PIL import Image, ImageOps
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_BYTES = 8 * 1024 * 1024
-"""Of an image as it is sent."""
+"""The limit of an image as it is sent."""
 MOST_PIXELS = 20_000_000
 COLOURS = 256
-"""Of an image in Sixel."""
+"""The number of colours of an image in Sixel."""
 
 _REPEATED = re.compile(rb"(.)\1{3,}", re.DOTALL)
 _TO_SIXEL = bytes((value + 63) & 255 for value in range(256))
 
 
 class NotDrawable(Exception):
-    """An image cannot be drawn; the text says why."""
+    """An image cannot be drawn; the text has the reason."""
 
 
 def decoded(data: bytes, most: tuple[int, int]) -> Image.Image:
-    """The first picture of an image as RGB, made smaller to fit into so many pixels. What is transparent is dark."""
+    """Return the first picture of an image as RGB, scaled down to this many pixels. Transparent parts are dark."""
     if len(data) > MOST_BYTES:
         raise NotDrawable(f"larger than {MOST_BYTES // 1024**2} MB")
     try:
@@ -87,7 +87,7 @@ class SixelImage:
         self._palette = numbers.getpalette() or []
 
     def slice(self, start: int, end: int) -> str:
-        """Some of the rows as one sequence, drawn at the cursor. Nothing around the pixels is touched."""
+        """Return some of the rows as one sequence, drawn at the cursor. Nothing around the pixels is touched."""
         rows = self._rows[start:end]
         palette = "".join(f"#{number};2;{self._colour(number)}" for number in sorted(set(b"".join(rows))))
         bands = [_band(rows[place : place + 6], self._width) for place in range(0, len(rows), 6)]
@@ -98,7 +98,7 @@ class SixelImage:
 
 
 def _band(rows: list[bytes], width: int) -> str:
-    """Six rows: for each of their colours the columns that have it. Large integers hold a bit for each pixel."""
+    """Return six rows: for each of their colours the columns that have it. Large integers hold a bit for each pixel."""
     parts: list[bytes] = []
     for colour in sorted(set(b"".join(rows))):
         bits = 0
@@ -111,5 +111,5 @@ def _band(rows: list[bytes], width: int) -> str:
 
 @lru_cache(maxsize=2048)
 def _bit(colour: int, row: int) -> bytes:
-    """Maps the number of a colour to the bit of a row, every other number to zero."""
+    """Return a table that maps the number of a colour to the bit of a row, every other number to zero."""
     return bytes(1 << row if number == colour else 0 for number in range(256))

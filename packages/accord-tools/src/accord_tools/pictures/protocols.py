@@ -18,7 +18,7 @@ CHUNK = 4096
 PLACEHOLDER = "\U0010eeee"
 """The character that kitty replaces by a part of an image."""
 
-# The marks of kitty's placeholders: the one with index N stands for row or column N.
+# The marks of kitty's placeholders: the one with index N means row or column N.
 _MARKS = "".join(
     map(
         chr,
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 def fitted(size: tuple[int, int], columns: int, rows: int, cell: Cell) -> tuple[int, int]:
-    """How many columns and rows an image takes: its own size, or as much as there is room for.
+    """Return how many columns and rows an image takes: its own size, or as much as there is room for.
 
     >>> fitted((400, 200), 80, 20, Cell(10, 20)), fitted((4000, 2000), 60, 16, Cell(10, 20))
     ((40, 10), (60, 15))
@@ -53,7 +53,7 @@ def fitted(size: tuple[int, int], columns: int, rows: int, cell: Cell) -> tuple[
 
 
 def kitty(png: bytes, wide: int, high: int, *, image_id: int | None = None) -> str:
-    """Shows a PNG at the cursor; with an id it is shown where its placeholders stand.
+    """Return the sequence that shows a PNG at the cursor; with an id it is shown at its placeholders.
 
     `q=2`: the terminal must not answer, because its answer would look like the user's typing.
     """
@@ -74,7 +74,7 @@ def kitty_row(image_id: int, row: int, wide: int) -> str:
 
 
 def iterm2(content: bytes, wide: int, high: int, *, keeps_ratio: bool = True) -> str:
-    """Shows an image file at the cursor."""
+    """Return the sequence that shows an image file at the cursor."""
     keys = f"inline=1;size={len(content)};width={wide};height={high};preserveAspectRatio={int(keeps_ratio)}"
     text = base64.b64encode(content).decode()
     return f"\x1b]1337;File={keys}{'' if keeps_ratio else ';doNotMoveCursor=1'}:{text}\x07"

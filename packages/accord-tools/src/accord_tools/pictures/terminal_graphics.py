@@ -1,7 +1,7 @@
-"""Asks a terminal how it shows images, before anything else reads from it.
+"""Queries a terminal for its support of images, before anything else reads from it.
 
-Four questions go out at once, and the last is one that every terminal answers: so its answer says that no other one is
-to come. What the user typed meanwhile comes mixed with the answers and is handed back.
+Four queries are sent at once, and every terminal answers the last: so its answer means that no other one will come. The
+user's input meanwhile is mixed with the answers and is returned.
 
 | question | answer |
 |---|---|
@@ -34,14 +34,14 @@ _ATTRIBUTES = re.compile(r"\x1b\[\?([\d;]*)c")
 _SHOW_PLACEHOLDERS = ("kitty", "ghostty")
 _SHOW_FILES = ("iterm2", "wezterm")
 _SIMPLE = ("linux", "vt", "ansi", "cons25", "sun", "dumb", "unknown", "screen")
-"""Beginnings of the names of terminals that would print a question, or show no image anyway."""
+"""Beginnings of the names of terminals that would print a query, or show no images anyway."""
 
 
 class Graphics(NamedTuple):
-    """How a terminal shows images."""
+    """A terminal's support for images."""
 
     protocol: Protocol | None = None
-    """None: it does not, or is not known to."""
+    """None if it has none, or is not known to have one."""
     cell: Cell = Cell()
 
 
@@ -68,7 +68,7 @@ def ask_terminal(reads: int, writes: int, within: float = WITHIN) -> tuple[Graph
 
 
 def may_be_asked(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal ignores questions that it does not know.
+    """Whether the terminal ignores unknown queries.
 
     >>> may_be_asked({"TERM": "xterm-256color"}), may_be_asked({"TERM": "vt100"})
     (True, False)
@@ -79,7 +79,7 @@ def may_be_asked(environment: Mapping[str, str]) -> bool:
 
 
 def _said(reads: int, within: float) -> str:
-    """What comes until the last answer, or until the time is over."""
+    """Return the input until the last answer, or until the time is over."""
     said, end = b"", time.monotonic() + within
     while (left := end - time.monotonic()) > 0:
         ready, _, _ = select.select([reads], [], [], left)
@@ -93,7 +93,7 @@ def _said(reads: int, within: float) -> str:
 
 
 def understood(said: str) -> tuple[Graphics, str]:
-    """What answers mean, and what is no answer.
+    """Return the meaning of the answers, and the input that is no answer.
 
     >>> understood("\\x1bP>|foot(1.16)\\x1b\\\\hi\\x1b[6;18;9t\\x1b[?62;4;22c")
     (Graphics(protocol='sixel', cell=Cell(width=9, height=18)), 'hi')

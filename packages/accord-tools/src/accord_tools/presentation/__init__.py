@@ -1,1 +1,3 @@
-"""What the command line and the chat show alike: styled text in rows, and the words and signs of a session's work."""
+"""The common presentation of the command line and the chat: styled text in rows, and words and signs of a session's
+work.
+"""

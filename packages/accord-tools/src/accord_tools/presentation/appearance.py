@@ -1,7 +1,7 @@
-"""What a stream of a command can show, judged by the environment alone: colours, symbols, pictures, a line that moves.
+"""The capabilities of a command's stream, judged by the environment alone: colours, symbols, pictures, a spinner.
 
-A terminal is never asked what it can do: its answer would come as if the user had typed it, and a simple terminal
-prints the question. What the environment does not promise is left out.
+The terminal is never queried: its answer would look like the user's input, and a simple terminal prints the query. Only
+capabilities that the environment promises are used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from accord_tools.presentation.styled_text import Row
 
 Style: TypeAlias = Literal["plain", "dim", "bold", "good", "bad", "warning", "accent"]
-"""How a text of a command is meant."""
+"""The meaning of a styled text in a command's output."""
 
 Pictures: TypeAlias = Literal["kitty", "iterm2"]
 """A protocol by which a terminal shows images."""
@@ -68,7 +68,7 @@ ASCII_SIGNS = {
     "→": ">",
     "×": "x",
 }
-"""The sign of ASCII that stands for a character, as wide as it, on a terminal that does not use UTF-8."""
+"""The sign of ASCII that replaces a character, of the same width, on a terminal that does not use UTF-8."""
 _TO_ASCII = str.maketrans(ASCII_SIGNS)
 
 
@@ -105,7 +105,7 @@ def _codes(style: str) -> str:
 
 
 def _colour(name: str) -> str:
-    """The code of a colour that the output of a command chose, such as `fg:red`, `bg:12` or `fg:255,0,0`."""
+    """Return the code of a colour that the output of a command chose, such as `fg:red`, `bg:12` or `fg:255,0,0`."""
     kind, _, value = name.partition(":")
     first = {"fg": 30, "bg": 40}.get(kind)
     if first is None or not value:
@@ -118,7 +118,7 @@ def _colour(name: str) -> str:
 
 
 def appearance(environment: Mapping[str, str], encoding: str, *, is_terminal: bool) -> Appearance:
-    """What a stream with this encoding can show.
+    """Return the capabilities of a stream with this encoding.
 
     >>> appearance({"TERM": "xterm-256color", "NO_COLOR": "1"}, "utf-8", is_terminal=True).colours
     False
@@ -145,7 +145,9 @@ def _colours(environment: Mapping[str, str], is_able: bool) -> bool:
 
 
 def _pictures(environment: Mapping[str, str], term: str) -> Pictures | None:
-    """The protocol of a terminal that names itself. Inside tmux and screen the name is that of the terminal around."""
+    """Return the protocol of a terminal that names itself. Inside tmux and screen the name is that of the outer
+    terminal.
+    """
     if environment.get("TMUX") or environment.get("STY") or term.startswith(("tmux", "screen")):
         return None
     program = environment.get("TERM_PROGRAM", "")

@@ -1,9 +1,8 @@
 """The output of a command as paragraphs: colours, carriage returns and erased lines as a terminal shows them. PURE.
 
 Programs draw progress bars with a carriage return and colour their output. Those few sequences are obeyed here, within
-one line: SGR (colours), carriage return, backspace and the erasing of a line. Other known sequences are left out, as a
-terminal that does not know them would do; any other control character becomes visible. So a command cannot paint over
-the chat.
+one line: SGR (colours), carriage return, backspace and erasing in the line. Other known sequences are dropped, as by a
+terminal that does not know them; any other control character becomes visible. So a command cannot paint over the chat.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse
 }
 """The styles that end with it."""
 LONGEST = 4_000
-"""Characters of a line with sequences that are obeyed; the rest of the line is left out, and counted."""
+"""Characters of a line within which sequences are obeyed; the rest of the line is dropped, and counted."""
 MOST = 40_000
 """Characters of one output in which sequences are obeyed; of later lines the beginning is shown, without them."""
 
@@ -59,10 +58,10 @@ def output_lines(text: str, most: int) -> list[Paragraph]:
 
 
 def shown_output(text: str, most: int) -> list[Paragraph]:
-    """The first lines of what a tool call has said, and how many more there are."""
+    """Return the first lines of a tool call's output, and how many more there are."""
     text = text.strip("\n").replace("\r\n", "\n")
     if text.startswith("```") and text.endswith("```") and "\n" in text:
-        text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it says nothing
+        text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it means nothing
     if not text:
         return []
     count = text.count("\n") + 1
@@ -72,7 +71,9 @@ def shown_output(text: str, most: int) -> list[Paragraph]:
 
 
 def shortened(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
-    """Some of these lines, and how many more there are; `count` if not all are given. One more is shown instead."""
+    """Return some of these lines, and how many more there are; `count` if not all are given. One more is
+    shown instead.
+    """
     more = max(count, len(lines)) - most
     if more <= 1:
         return list(lines)
@@ -92,7 +93,7 @@ def last_lines(text: str, most: int) -> tuple[str, int]:
 
 
 def _line(line: str, style: str) -> tuple[list[Span], str]:
-    """One line as a terminal would show it; and the style that goes on after it."""
+    """Return one line as a terminal would show it; and the style that continues after it."""
     cells: list[Span] = []
     cursor = 0
     for piece in _PIECE.findall(line[:LONGEST]):
@@ -116,7 +117,7 @@ def _line(line: str, style: str) -> tuple[list[Span], str]:
 
 
 def _joined(cells: list[Span]) -> Iterator[Span]:
-    """Neighbours of one style as one span."""
+    """Return adjacent spans of one style joined."""
     for style, group in groupby(cells, itemgetter(1)):
         yield "".join([text for text, _ in group]), style
 

@@ -1,11 +1,12 @@
-"""`FileDiff`: the change of a file, its numbers and its lines, unified or side by side, changed words marked. PURE.
+"""`FileDiff`: the change of a file, its numbers and its lines, unified or side by side, with changed words marked.
+PURE.
 
 An agent chooses both texts, and comparing them takes quadratic time. So lines that both share at the start and the end
 are cut off first, a long middle is shown as its old lines and its new ones, and words are compared only within short
-lines that stand for each other. The numbers of a long change count the lines that only one side has.
+lines that correspond. The numbers of a long change count the lines that only one side has.
 
 The parts of a change (`Hunk`) can be undone one by one. For them lines are compared as bytes, so that undoing a part
-restores exactly what was there: encoding, line ends and all.
+restores exactly the old content, including encoding and line ends.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ AROUND = 3
 LONGEST = 400
 """Characters of lines whose words are compared."""
 OFTEN = 4
-"""How often a line may come in the new text to be looked for in the old one."""
+"""How often a line may occur in the new text to be looked up from the old one."""
 SHOWN = 1_000
 """Removed and added lines of one place that are shown; the others are counted."""
 WORDS = 100_000
@@ -45,12 +46,12 @@ class DiffLine(NamedTuple):
     """One line of a diff: its sign, its numbers in both texts, and its spans."""
 
     sign: str
-    """`+`, `-`, a blank for an unchanged line, `~` for lines that are left out."""
+    """`+`, `-`, a blank for an unchanged line, `~` for omitted lines."""
     old: int | None
     new: int | None
     spans: Sequence[Span]
     lines: int = 1
-    """How many lines it stands for."""
+    """How many lines it represents."""
 
     def moved(self, old: int, new: int) -> DiffLine:
         """The same line so many lines further down."""
@@ -120,7 +121,7 @@ class FileDiff:
         old, new = self._old, self._new
         if self._is_long:
             return [("replace", 0, len(old), 0, len(new))]
-        # A line that comes often, such as a blank one, is equal to many: it is compared beside others only.
+        # A frequent line, such as a blank one, equals many: it is compared only next to others.
         often = {line for line, count in Counter(new).items() if count > OFTEN}
         return difflib.SequenceMatcher(often.__contains__, old, new, autojunk=False).get_opcodes()
 
@@ -171,7 +172,7 @@ def _shared(one: Sequence[str], two: Sequence[str]) -> int:
 def _middle(
     old: Sequence[str], new: Sequence[str], start: int, changes: Sequence[tuple[str, int, int, int, int]]
 ) -> Iterator[DiffLine]:
-    """What lies between the lines that both sides share."""
+    """Return the part between the lines that both sides share."""
     words = WORDS
     for kind, old_from, old_to, new_from, new_to in changes:
         if kind == "equal":
@@ -191,7 +192,7 @@ def _middle(
 
 
 def _kept(count: int) -> Iterator[int | DiffLine]:
-    """Which of so many unchanged lines between two changes are shown."""
+    """Return which of this many unchanged lines between two changes are shown."""
     if count <= 2 * AROUND + 1:
         yield from range(count)
         return
@@ -211,9 +212,9 @@ def _left_out(count: int) -> DiffLine:
 def _marked(
     removed: Sequence[str], added: Sequence[str], most: int
 ) -> tuple[tuple[list[list[Span]], list[list[Span]]], int]:
-    """The spans of removed and added lines, and how much of the work is left.
+    """Return the spans of removed and added lines, and how much of the work is left.
 
-    Of lines that stand for each other, the changed words are marked.
+    In lines that correspond, the changed words are marked.
     """
     old = [[(printed(line), "removed")] for line in removed[:SHOWN]]
     new = [[(printed(line), "added")] for line in added[:SHOWN]]
@@ -248,7 +249,7 @@ def _unified(line: DiffLine, size: int) -> Paragraph:
 
 
 def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
-    """The lines that stand beside each other."""
+    """Return the lines that are shown next to each other."""
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
     for line in lines:
@@ -265,7 +266,7 @@ def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLin
 
 
 def _half(line: DiffLine | None, size: int, width: int, measure: Measure, *, is_old: bool) -> list[Span]:
-    """One side of a row, exactly so wide."""
+    """Return one side of a row, exactly this wide."""
     if line is None:
         return [(" " * width, "dim")]
     fill = _FILLS.get(line.sign, "")
@@ -277,7 +278,7 @@ def _half(line: DiffLine | None, size: int, width: int, measure: Measure, *, is_
 
 
 class Hunk(NamedTuple):
-    """A part of a change: lines of the old content, and those in their place."""
+    """A part of a change: lines of the old content, and their replacement."""
 
     old_from: int
     old_to: int
@@ -292,7 +293,7 @@ def lines_of(content: bytes) -> list[bytes]:
 
 
 def hunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
-    """The parts of a change; changed lines with few unchanged ones between them are one part.
+    """Return the parts of a change; changed lines with few unchanged ones between them are one part.
 
     >>> hunks([b"a\\n", b"b\\n"], [b"a\\n", b"c\\n"])
     [Hunk(old_from=1, old_to=2, new_from=1, new_to=2)]
@@ -311,5 +312,5 @@ def hunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def without(old: Sequence[bytes], new: Sequence[bytes], hunk: Hunk) -> bytes:
-    """The new content with one part as it was before."""
+    """Return the new content with one part undone."""
     return b"".join((*new[: hunk.new_from], *old[hunk.old_from : hunk.old_to], *new[hunk.new_to :]))

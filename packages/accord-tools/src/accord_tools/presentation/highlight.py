@@ -1,7 +1,7 @@
-"""Colours of source code, by Pygments, which Rich brings along. PURE.
+"""Syntax highlighting, by Pygments, which Rich depends on. PURE.
 
-A line is highlighted by itself while its block grows, and the block as a whole once it is complete: only then is the
-middle of a long string known for one.
+A line is highlighted on its own while its block grows, and the block as a whole once it is complete: only then is the
+middle of a long string recognised.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pygments.util import ClassNotFound
 from accord_tools.presentation.styled_text import Span
 
 MOST_LINES, MOST_CHARACTERS = 1_000, 20_000
-"""Of what is highlighted as a whole."""
+"""The limits of a text that is highlighted as a whole."""
 LONGEST = 1_000
-"""Characters of a line that is highlighted; lexers are made of regular expressions, and a long line takes long."""
+"""Characters of a line that is highlighted; lexers are regular expressions, and slow on long lines."""
 
 _LEXERS: Any = lexers  # partly without types
 
@@ -52,7 +52,7 @@ def _lexer(language: str) -> Any:
 
 @lru_cache(maxsize=256)
 def language_of(path: str) -> str:
-    """The language of a file, by its name; empty if it is not known.
+    """Return the language of a file, by its name; empty if it is not known.
 
     >>> language_of("src/main.py")
     'python'
@@ -66,7 +66,7 @@ def language_of(path: str) -> str:
 
 
 def highlighted_line(line: str, language: str) -> list[Span]:
-    """One line by itself."""
+    """Return one line, highlighted on its own."""
     lexer = _lexer(language.lower())
     if lexer is None or len(line) > LONGEST:
         return [(line, "")] if line else []
@@ -74,7 +74,7 @@ def highlighted_line(line: str, language: str) -> list[Span]:
 
 
 def highlighted(lines: Sequence[str], language: str) -> list[list[Span]] | None:
-    """These lines as one text; None if there is no lexer for them, or they are too many."""
+    """Return these lines as one text; None if there is no lexer for them, or they are too many."""
     lexer = _lexer(language.lower())
     is_long = len(lines) > MOST_LINES or sum(map(len, lines)) > MOST_CHARACTERS
     if lexer is None or is_long or any(len(line) > LONGEST for line in lines):

@@ -1,10 +1,10 @@
-"""Markdown as paragraphs, once as a whole and once while it grows. PURE.
+"""Markdown as paragraphs, complete or while it grows. PURE.
 
-A message that grows is rendered many times a second, so what is finished must not be rendered again. Markdown is cut at
-its last top-level block: all before is final, only the tail is parsed again. A tail that grows without end would make
-that quadratic, so it is cut as well: an open code fence line by line, a long list between its items, anything else at
-a line's end. The rows after the cut of a table are parsed below its header again. A message that comes as a whole is
-parsed in slices of some lines, so that the screen answers keys in between.
+A growing message is rendered many times a second, so its finished part must not be rendered again. Markdown is cut at
+its last top-level block: everything before is final, only the tail is parsed again. A tail that grows without end would
+make that quadratic, so it is cut as well: an open code fence line by line, a long list between its items, anything else
+at a line's end. The rows after the cut of a table are parsed below its header again. A complete message is parsed in
+slices of some lines, so that the screen answers keys in between.
 
     "# A\n\nSome te" ──▶ final: the heading      tail: the paragraph
 
@@ -56,21 +56,25 @@ def code_line(spans: Sequence[Span]) -> Paragraph:
 
 
 MOST_COLUMNS = 30
-"""Of a table; a wider one is shown as it was written."""
+"""The limit of a table's columns; a wider one is shown as it was written."""
 DEEPEST = 18
-"""Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
+"""Levels of nested blocks; the parser drops the contents of those deeper than twenty."""
 CELL = 200
 """Columns that a cell of a table takes at most."""
 MOST_BARS = 100
-"""Of the character `|` in a line; the parser knows no tables in a text with more, because each cell is dear."""
+"""The character `|` in a line; the parser does not look for tables in a text with more, because each cell is
+expensive.
+"""
 
 MOST_MARKS = 300
 """Characters of one text that may begin emphasis, a link, code or an entity; a text with more is shown as written."""
 MARK_WORK = 500_000
-"""The squares of those numbers, added up over what is parsed at once: the parser takes quadratic time for them."""
+"""The squares of those numbers, summed over the text that is parsed at once: the parser takes quadratic time
+for them.
+"""
 
 MOST_STOPS = 1_000
-"""Characters at which the parser stops to look at what begins there, in the texts that are parsed at once."""
+"""Characters at which the parser stops to look for syntax, in the texts that are parsed at once."""
 
 _MARKS = re.compile(r"[\[\]!*_~`<&\\]")
 _STOPS = re.compile(r"[!#$%&*+\-:<=>@\[\\\]^_`{}~]")
@@ -121,7 +125,7 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
-    """One block as paragraphs."""
+    """Return one block as paragraphs."""
     opening = tokens[0]
     inside = tokens[1:-1]
     match opening.type:
@@ -141,12 +145,12 @@ def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
             return _table(_cells(inside), rights=_rights(inside))
         case "hr":
             return [Paragraph([("─" * 24, "dim")], wrap="cut")]
-        case _:  # a text of a kind that is not known is shown as it was written
+        case _:  # a text of an unknown kind is shown as it was written
             return [Paragraph([(line, "")]) for line in printable(opening.content).split("\n")]
 
 
 def _together(tokens: Sequence[Token]) -> list[Paragraph]:
-    """Blocks within a block, with blank lines between them."""
+    """Return blocks within a block, with blank lines between them."""
     shown: list[Paragraph] = []
     for block in _blocks(_raised(tokens)):
         shown += [Paragraph()] if shown else []
@@ -155,7 +159,7 @@ def _together(tokens: Sequence[Token]) -> list[Paragraph]:
 
 
 def _raised(tokens: Sequence[Token]) -> Sequence[Token]:
-    """These tokens as a document of their own."""
+    """Return these tokens as a document of their own."""
     if tokens and (lowest := min(token.level for token in tokens)):
         return [token.copy(level=token.level - lowest) for token in tokens]
     return tokens
@@ -222,7 +226,7 @@ def _inline(token: Token, style: str = "") -> list[Paragraph]:
 
 
 def _show_target(line: list[Span], target: str, start: int) -> None:
-    """Show where a link leads, unless its text says it: a link must not lead elsewhere than it seems."""
+    """Show where a link leads, unless its text is the target: a link must not lead elsewhere than it seems."""
     said = "".join(text for text, _ in line[start:])
     if target and clean(target) != said.strip():
         line.append((f" ({clean(target)})", "dim"))
@@ -235,7 +239,7 @@ _Cells = list[list[Span]]
 
 
 def _cells(tokens: Sequence[Token]) -> list[_Cells]:
-    """The rows of a table; the first is its header. The empty cells that end the others are left out."""
+    """Return the rows of a table; the first is its header. The empty cells at the end of the others are dropped."""
     rows: list[_Cells] = []
     empty = 0
     for token in tokens:
@@ -252,7 +256,7 @@ def _cells(tokens: Sequence[Token]) -> list[_Cells]:
 
 
 def _rights(tokens: Sequence[Token]) -> list[bool]:
-    """Which columns of a table stand at the right."""
+    """Return which columns of a table are aligned to the right."""
     return ["right" in str(token.attrs.get("style", "")) for token in tokens if token.type == "th_open"]
 
 
@@ -277,7 +281,7 @@ def _table(rows: Sequence[_Cells], widths: Sequence[int] = (), rights: Sequence[
 
 
 def _widths(rows: Sequence[_Cells], least: Sequence[int] = ()) -> list[int]:
-    """How many columns of the screen each column of a table takes."""
+    """Return how many columns of the screen each column of a table takes."""
     widths = [*least, *[0] * len(rows[0])][: len(rows[0])]
     for row in rows:
         for place, cell in enumerate(row[: len(widths)]):
@@ -286,10 +290,10 @@ def _widths(rows: Sequence[_Cells], least: Sequence[int] = ()) -> list[int]:
 
 
 class OpenTable:
-    """A table that was cut: rows that come later belong below its header, and into its columns."""
+    """A table that was cut: later rows belong below its header, and into its columns."""
 
     def __init__(self, table: Sequence[Token], text: str, later: str) -> None:
-        """Begin a table with the rows that are known, which a text ends with; `later` is what comes after it."""
+        """Begin a table with the known rows, at the end of a text; `later` is the text after it."""
         start = _line_start(text, table[0])
         self.header = text[start : text.index("\n", text.index("\n", start) + 1) + 1]
         """Its first two lines."""
@@ -302,31 +306,33 @@ class OpenTable:
         """The header and those rows."""
 
     def rows(self, table: Sequence[Token]) -> list[Paragraph]:
-        """More rows of it, parsed below its header."""
+        """Return more rows of it, parsed below its header."""
         rows = _cells(table)
         self._widths = _widths(rows, self._widths)
         return _table(rows, self._widths, self._rights)[2:]
 
 
 LOOK_AHEAD = 300
-"""Cells after the cut of a table that its columns are made wide enough for."""
+"""Cells after the cut of a table for which its columns are made wide enough."""
 LIST_TAIL = 1_000
 """Characters of an unfinished list; a longer one is cut between its items."""
 TAIL = 4_000
 """Characters of any other unfinished block; a longer one is cut at a line's end."""
 
 LINES = 60
-"""Lines that are parsed at once, fewer of a table or with many stops: many short lines are as dear as a few long."""
+"""Lines that are parsed at once, fewer of a table or with many stops: many short lines cost as much as a few
+long ones.
+"""
 CELLS = 7
-"""As how many cells of a table a line counts. A row has as many as the widest line before it: the parser pads it."""
+"""How many cells of a table a line counts as. A row has as many as the widest line before it: the parser pads it."""
 LINE_STOPS = 10
-"""As how many stops a line counts."""
+"""How many stops a line counts as."""
 LINE = 120
-"""As how many characters a line counts, besides its own."""
+"""How many characters a line counts as, besides its own."""
 WORK = 6_000
 """Characters that one update parses, and at most one window more; the rest waits for the next update."""
 HIGHLIGHTED = 8
-"""As how many characters each one of a code fence counts, because colours are dear."""
+"""How many characters each one of a code fence counts as, because colours are expensive."""
 
 _ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]", re.MULTILINE)
 
@@ -359,7 +365,7 @@ class GrowingMarkdown:
         """Whether another update is needed, because the text was too long for one."""
 
     def update(self, text: str) -> bool:
-        """Take the text as it is now; returns False if it has not only grown, so that everything was made again."""
+        """Apply the present text; returns False if it has not only grown, so that everything was made again."""
         has_grown = text.startswith(self._source) if len(text) < 4 * TAIL else self._continues(text)
         if not has_grown:
             self.final, self.tail, self._place, self._needs_gap = [], [], 0, False
@@ -373,14 +379,14 @@ class GrowingMarkdown:
         return has_grown
 
     def _continues(self, text: str) -> bool:
-        """Whether a long text begins as the one before did: only its end is compared."""
+        """Whether a long text begins like the previous one: only its end is compared."""
         known = self._source
         if len(text) < len(known) or text[:TAIL] != known[:TAIL]:
             return False
         return text[max(0, len(known) - TAIL) : len(known)] == known[-TAIL:]
 
     def _step(self) -> bool:
-        """Go on after what is final; returns whether more is to be done."""
+        """Continue after the final part; returns whether more is to be done."""
         if self._fence is not None:
             return self._in_fence(self._fence)
         if self._table is not None:
@@ -407,7 +413,7 @@ class GrowingMarkdown:
         return self._last(blocks[0], window, is_all=is_all)
 
     def _last(self, block: Sequence[Token], window: str, *, is_all: bool) -> bool:
-        """Show the last block as it is, or cut it."""
+        """Show the last block in its present form, or cut it."""
         token = block[0]
         if token.type == "fence" and (end := window.find("\n", _line_start(window, token))) >= 0:
             self._gap()
@@ -425,7 +431,7 @@ class GrowingMarkdown:
         return False
 
     def _cut(self, window: str, end: int, blocks: Sequence[Sequence[Token]] | None = None) -> bool:
-        """Let what is before this place be final, although its block goes on; `blocks` if it is parsed already."""
+        """Make everything before this place final, although its block continues; `blocks` if it is parsed already."""
         if blocks is None:
             self._spent += end
             blocks = parsed(window[:end])
@@ -440,7 +446,7 @@ class GrowingMarkdown:
         return True
 
     def _in_table(self, table: OpenTable) -> bool:
-        """Rows of a table that was cut."""
+        """Handle rows of a table that was cut."""
         head = len(table.header)
         window, lines = _first_lines(
             self._source[self._place : self._place + 2 * TAIL], max(it.count("|") for it in table.header.split("\n"))
@@ -464,7 +470,7 @@ class GrowingMarkdown:
         return True
 
     def _in_fence(self, fence: CodeFence) -> bool:
-        """Lines of an open fence: each is final when its newline has come."""
+        """Handle lines of an open fence: each is final when its newline has come."""
         source = self._source
         while (end := source.find("\n", self._place)) >= 0:
             if self._spent > WORK:
@@ -481,7 +487,7 @@ class GrowingMarkdown:
         return False
 
     def _end_fence(self, fence: CodeFence, end: int) -> None:
-        """Colour the lines of a fence, which end here, as one text, unless that would cost too much."""
+        """Colour the lines of a fence, which ends here, as one text, unless that would cost too much."""
         lines = self._source[fence.start : end].split("\n")[:-1]
         whole = highlighted(list(map(printed, lines)), fence.language) if len(lines) <= MOST_LINES else None
         if whole is not None:
@@ -503,9 +509,9 @@ class GrowingMarkdown:
 
 
 def _first_lines(window: str, widest: int = 0) -> tuple[str, float]:
-    """The beginning of a text, with no more lines than are parsed at once, and as how many lines it counts.
+    """Return the beginning of a text, with at most the lines that are parsed at once, and how many lines it counts as.
 
-    `widest` is how many bars the header of the table has that the text goes on with.
+    `widest` is how many bars the header of the table has with which the text continues.
     """
     place, lines = 0, 0.0
     while place < len(window):
@@ -520,12 +526,12 @@ def _first_lines(window: str, widest: int = 0) -> tuple[str, float]:
 
 
 def _is_settled(text: str, start: int) -> bool:
-    """Whether what comes can no longer make a block a part of the one before: `a\\n#` may become `a\\n#b`."""
+    """Whether later text can no longer join a block to the previous one: `a\\n#` may become `a\\n#b`."""
     return text[:start].endswith("\n\n") or text.count("\n", start) > 1
 
 
 def _line_start(text: str, token: Token) -> int:
-    """Where the line begins that a token begins in."""
+    """Return where the line of a token's beginning begins."""
     place = 0
     for _ in range(token.map[0] if token.map else 0):
         place = text.find("\n", place) + 1

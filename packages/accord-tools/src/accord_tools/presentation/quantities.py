@@ -1,10 +1,10 @@
-"""Numbers, sizes and times as people read them. PURE."""
+"""Numbers, sizes and times in readable form. PURE."""
 
 from __future__ import annotations
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number of things; `many` is their name where it is not `one` with an s.
+    """Return a number of things; `many` is their name if it is not `one` with an s.
 
     >>> counted(1, "file"), counted(1200, "file"), counted(2, "line of text", "lines of text")
     ('1 file', '1,200 files', '2 lines of text')
@@ -13,7 +13,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def size_in_words(count: int | None) -> str:
-    """A number of bytes.
+    """Return a number of bytes in words.
 
     >>> size_in_words(999), size_in_words(12_345_678)
     ('999 bytes', '12.3 MB')
@@ -27,7 +27,7 @@ def size_in_words(count: int | None) -> str:
 
 
 def seconds_in_words(seconds: float) -> str:
-    """A length of time in three figures or so.
+    """Return a length of time in about three figures.
 
     >>> seconds_in_words(0.00042), seconds_in_words(0.123), seconds_in_words(12.3), seconds_in_words(3725)
     ('0.4 ms', '123 ms', '12.30 s', '62:05 min')
@@ -38,7 +38,7 @@ def seconds_in_words(seconds: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """A length of time in minutes and seconds.
+    """Return a length of time in minutes and seconds.
 
     >>> minutes(65.7)
     '1:05'
@@ -47,7 +47,7 @@ def minutes(seconds: float) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    """How long ago something was.
+    """Return how long ago something was.
 
     >>> ago(7300), ago(5)
     ('2 hours ago', 'just now')
@@ -59,7 +59,7 @@ def ago(seconds: float | None) -> str:
 
 
 def minute_of(when: str | None) -> str:
-    """A time of the protocol in the user's own zone, to the minute; what is no time stays as it is."""
+    """Return a time of the protocol in the user's own zone, to the minute; any other text is not changed."""
     from datetime import datetime  # help texts of commands load this module
 
     try:

@@ -1,4 +1,4 @@
-"""What is said of a session in the same words and signs everywhere: usage, tool calls, plans, changes, files. PURE."""
+"""The common words and signs for a session: usage, tool calls, plans, changes, files. PURE."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEVERITIES = {"error": "bad", "warning": "warning"}
 
 
 def usage_words(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> list[str]:
-    """What the agent has reported of a turn and of the session's context; empty if it has reported nothing.
+    """Describe the agent's report of a turn and of the session's context; empty if there is none.
 
     >>> usage_words(v1.Usage(1200, 1000, 200), updates.UsageUpdate(50, 200))
     ['1,200 tokens (1,000 in, 200 out)', 'context 25% full (50 of 200)']
@@ -48,12 +48,12 @@ def usage_words(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> l
 
 
 def tool_title(call: ToolCallState, most: int = 300) -> str:
-    """The title of a tool call, or what stands for it."""
+    """Return the title of a tool call, or a substitute."""
     return label(call.title, most) or label(call.name or call.kind, most)
 
 
 def prompt_title(text: str) -> str:
-    """The title of a session that its agent gives none: the first line of its first prompt, with the names of files.
+    """Return the title of a session without one: the first line of its first prompt, with the names of files.
 
     >>> prompt_title("\\nMend @src/lanes.py and @\\"my notes.txt\\", please\\nIt loses ...")
     'Mend lanes.py and my notes.txt, please'
@@ -63,7 +63,7 @@ def prompt_title(text: str) -> str:
 
 
 def change_numbers(added: int, removed: int) -> list[Span]:
-    """How many lines a change adds and removes, after two blanks.
+    """Return how many lines a change adds and removes, after two blanks.
 
     >>> change_numbers(2, 1), change_numbers(0, 1)
     ([('  +2', 'good'), (' -1', 'bad')], [('  -1', 'bad')])
@@ -73,5 +73,5 @@ def change_numbers(added: int, removed: int) -> list[Span]:
 
 
 def shortened_path(path: str, folder: str) -> str:
-    """A path as it is named from the session's folder."""
+    """Return a path relative to the session's folder."""
     return path[len(folder) + 1 :] if folder and path.startswith(folder + os.sep) else path

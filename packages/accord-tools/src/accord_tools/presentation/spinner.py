@@ -1,4 +1,4 @@
-"""A line that moves while nothing comes, at the end of a terminal, and is gone before anything is printed there."""
+"""A moving line at the end of a terminal while nothing arrives, erased before anything is printed there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLEAR = "\r\x1b[K"
 
 
 def spinner_line(look: Appearance, number: int, text: str, detail: str, width: int) -> str:
-    """A line that takes the place of the one before: a picture of the spinner, what goes on, and how far it is."""
+    """Return a line that replaces the previous one: a frame of the spinner, the present activity, and its progress."""
     frame = look.painted("accent", look.frames[number % len(look.frames)])
     room = max(10, width - columns(detail) - 3)
     return f"\r{frame} {look.painted('dim', cut(text, room) + detail)}\x1b[K"
@@ -44,7 +44,7 @@ class Spinner:
         from asyncio import get_running_loop  # commands that draw a line without a loop need no asyncio
 
         self.text = ""
-        """What is waited for, safe for a terminal."""
+        """The thing being waited for, safe for a terminal."""
         self._write = write
         self._look = look
         self._width = width

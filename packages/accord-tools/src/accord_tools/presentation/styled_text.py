@@ -1,13 +1,13 @@
-"""Styled text as rows of a given width, and text that comes in chunks, wrapped as it comes. PURE.
+"""Styled text as rows of a given width, and text in chunks, wrapped as it arrives. PURE.
 
     Paragraph (spans, how its rows begin) ──▶ rows_of(paragraph, width) ──▶ rows of spans
 
-A span is a text and the *name* of a style: which colour that is, the terminal's appearance or the chat's theme decides.
-Who paints the rows gives the function that measures them (`Measure`): a row that a terminal library takes to be
-narrower than it is would push what stands beside it.
+A span is a text and the *name* of a style: the terminal's appearance or the chat's theme decides its colour. The code
+that paints the rows passes the function that measures them (`Measure`): a row that a terminal library takes to be
+narrower than it is would displace its neighbours.
 
 A terminal breaks a long line in the middle of a word. In a `WrappedStream` a word waits until it is whole, and begins a
-new row if it does not fit. A row that continues an item of a list begins below the item's text. Code stays as it is:
+new row if it does not fit. A row that continues an item of a list begins below the item's text. Code is not changed:
 lines between fences, lines that are indented by four blanks, and tables.
 """
 
@@ -25,14 +25,15 @@ Span: TypeAlias = tuple[str, str]
 """A text and the names of its styles, separated by blanks."""
 
 Row: TypeAlias = tuple[Span, ...]
-"""What stands in one row of the screen."""
+"""The contents of one row of the screen."""
 
 Measure: TypeAlias = Callable[[str], int]
-"""Says how many columns a text takes."""
+"""Returns how many columns a text takes."""
 
 Wrap = Literal["words", "groups", "fold", "cut", "crop", "whole"]
-"""How a paragraph that is too long goes on: broken between words, broken at spans of blanks only, broken anywhere, cut
-off with a sign, cut off without one, because code may end with it, or whole, so that a command can be copied."""
+"""How a paragraph that is too long continues: broken between words, broken only at spans of blanks, broken anywhere,
+cut off with a sign, cut off without one, because code may end with it, or whole, so that a command can be copied.
+"""
 
 TAB = 4
 LONGEST_LINE = 20_000
@@ -51,7 +52,7 @@ class Cell(NamedTuple):
     """Whether its text stands at the right end."""
 
     def padded(self, row: Row, width: int, measure: Measure) -> Row:
-        """One row of its text in so many columns."""
+        """Return one row of its text in this many columns."""
         gap = width - sum(measure(text) for text, _ in row)
         if gap <= 0:
             return row
@@ -59,14 +60,14 @@ class Cell(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """The cells of a row, and how many columns of the screen each column of the table takes where there is room."""
+    """The cells of a row, and the preferred widths of the table's columns."""
 
     cells: Sequence[Cell]
     widths: tuple[int, ...]
 
 
 GAP, NARROWEST = 2, 4
-"""Columns between those of a table, and the fewest that one of them takes where room is short."""
+"""Columns between those of a table, and the minimum width of a column."""
 
 
 class Paragraph(NamedTuple):
@@ -81,13 +82,13 @@ class Paragraph(NamedTuple):
     fill: str = ""
     """The style that a row has up to its end, as the background of code."""
     is_passing: bool = False
-    """Whether it only says what has begun."""
+    """Whether it only reports a beginning."""
     table: TableRow | None = None
-    """Its cells, which are wrapped in their columns where the row of the table is too long."""
+    """Its cells, which are wrapped in their columns if the row of the table is too long."""
 
     @property
     def text(self) -> str:
-        """The text without styles and without what its rows begin with."""
+        """Return the text without styles and without the prefixes of its rows."""
         return "".join(text for text, _ in self.spans)
 
     def under(self, first: Row, rest: Row | None = None) -> Paragraph:
@@ -106,7 +107,7 @@ def clean(text: str) -> str:
 
 
 def clean_lines(text: str) -> Iterator[str]:
-    """The lines of a text of a peer, made safe for the terminal, without tabs; the end of a long one is counted."""
+    """Return the lines of a peer's text, made safe for the terminal, without tabs; the end of a long one is counted."""
     left = TOTAL
     for line in text.split("\n"):
         yield printed(line, LONGEST_LINE if left > 0 else LATER)
@@ -114,7 +115,7 @@ def clean_lines(text: str) -> Iterator[str]:
 
 
 def printed(line: str, most: int = LONGEST_LINE) -> str:
-    """A line of a peer, made safe for the terminal, of which no more is shown than a reader can use."""
+    """Return a line of a peer, made safe for the terminal, and no longer than a reader can use."""
     more = len(line) - most
     shown = printable(line[:most]).expandtabs(TAB)
     return shown if more <= 0 else f"{shown}{CUT} ({more:,} more characters)"
@@ -123,7 +124,7 @@ def printed(line: str, most: int = LONGEST_LINE) -> str:
 def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> list[Row]:
     """The rows of a paragraph, each at most `width` columns wide."""
     first, rest = (sum(measure(text) for text, _ in row) for row in (paragraph.first, paragraph.rest))
-    if max(first, rest) >= width - 3:  # no room is left beside what the rows begin with
+    if max(first, rest) >= width - 3:  # no room is left beside the prefix of the rows
         paragraph, first, rest = paragraph._replace(first=(), rest=()), 0, 0
     plain_text = paragraph.text
     if paragraph.wrap == "whole" or (len(plain_text) <= 8 * width and first + measure(plain_text) <= width):
@@ -138,7 +139,7 @@ def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> lis
     spans, place = list(reversed(paragraph.spans)), 0
     for start, end in _breaks(paragraph, max(1, width - first), max(1, width - rest), measure):
         row = list(paragraph.rest if rows else paragraph.first)
-        while spans and place < end:  # each span is looked at once, and once more for each row that it goes on in
+        while spans and place < end:  # each span is visited once, and once more for each row on which it continues
             text, style = spans.pop()
             if part := text[max(0, start - place) : end - place]:
                 row.append((part, style))
@@ -153,7 +154,8 @@ def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> lis
 
 @lru_cache(maxsize=64)
 def _fitted(widths: tuple[int, ...], width: int) -> tuple[int, ...] | None:
-    """The widths of the columns of a table in so many columns: narrow ones keep theirs, the others share the rest.
+    """Return the widths of the columns of a table in this many columns: narrow ones keep theirs, the others share the
+    rest.
 
     >>> _fitted((4, 50, 90), 54), _fitted((4, 5), 54), _fitted((9, 9), 5)
     ((4, 23, 23), (4, 5), None)
@@ -202,7 +204,9 @@ def _pieces(paragraph: Paragraph, text: str) -> list[tuple[int, int]]:
 
 
 def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> Iterator[tuple[int, int]]:
-    """Where the rows of a paragraph begin and end; blanks at a break belong to no row unless it is broken anywhere."""
+    """Yield where the rows of a paragraph begin and end; blanks at a break belong to no row unless it is broken
+    anywhere.
+    """
     text, by_words = paragraph.text, paragraph.wrap != "fold"
     if text.isascii() and not by_words:
         yield from pairwise([0, *range(first, len(text), rest), *[len(text)] * bool(text)])
@@ -226,12 +230,12 @@ def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> It
 
 
 def _fits(text: str, most: int, measure: Measure) -> bool:
-    """Whether a text fits into so many columns; one with that many marks of no width is broken, too."""
+    """Whether a text fits into this many columns; one with as many marks of no width is broken, too."""
     return len(text) <= most if text.isascii() else len(text) <= 8 * most and measure(text) <= most
 
 
 def _fitting(text: str, most: int, measure: Measure) -> int:
-    """How many characters of a text fit into so many columns."""
+    """Return how many characters of a text fit into this many columns."""
     if text.isascii():
         return min(len(text), most)
     low, high = 0, min(len(text), most * 8)
@@ -260,11 +264,11 @@ _TOKEN = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 LONGEST_WORD = 1_000
 """Characters of a word that waits for its end."""
 NARROW = 20
-"""A narrower terminal breaks lines by itself."""
+"""A narrower terminal breaks lines itself."""
 
 
 class WrappedStream:
-    """Text in chunks, with line breaks where the terminal is at its end. `indent` stands before each row.
+    """Text in chunks, with line breaks at the end of the terminal's rows. `indent` is the prefix of each row.
 
     >>> text = WrappedStream()
     >>> text.add("- one two three, fo", 22), text.add("ur five", 22), text.rest(22)
@@ -274,7 +278,7 @@ class WrappedStream:
     def __init__(self, indent: str = "") -> None:
         self._indent = indent
         self._gap = ""
-        """Blanks that are printed with the next word, if it does not begin a row."""
+        """Blanks that are printed with the next word, unless it begins a row."""
         self._word = ""
         self._line = ""
         """The text's own line so far, however many rows it takes."""
@@ -287,7 +291,7 @@ class WrappedStream:
         return self._column == 0
 
     def add(self, chunk: str, width: int) -> str:
-        """This chunk as it is printed; a word at its end waits for the next chunk."""
+        """Return this chunk in printable form; a word at its end waits for the next chunk."""
         tokens = _TOKEN.findall(self._word + chunk)
         waits = bool(tokens) and len(tokens[-1]) < LONGEST_WORD and not tokens[-1].isspace()
         self._word = tokens.pop() if waits else ""
@@ -299,7 +303,7 @@ class WrappedStream:
         return self._put(word, width) if word else ""
 
     def begin(self, column: int) -> None:
-        """Take note that something else stands at the start of the line."""
+        """Note that something else is at the start of the line."""
         self._column = column
 
     def end_line(self) -> None:

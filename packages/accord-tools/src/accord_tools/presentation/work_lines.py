@@ -2,8 +2,8 @@
 
     session updates, in order ─▶ Work.lines ─▶ Paragraphs: texts with a meaning, of which a display makes rows
 
-An append-only display shows each tool call once, when it is finished, and each step of a plan when it is done. What has
-only begun is a *passing* line: a terminal shows it beside its spinner, and any other display as a line of its own. All
+An append-only display shows each tool call once, when it is finished, and each step of a plan when it is done. A
+beginning is a *passing* line: a terminal shows it beside its spinner, and any other display as a line of its own. All
 texts are made safe for a terminal here.
 """
 
@@ -46,7 +46,7 @@ FILES = 5
 STEPS = 50
 """Steps of a plan that are shown."""
 DETAILS, FAILURE = 20, 5
-"""Lines of a tool call's output or of one change: with details, and for a call that failed."""
+"""Lines of a tool call's output or of one change: with details, and for a failed call."""
 DETAIL_COLUMNS = 500
 OPEN, FINISHED = 100, 1_000
 """Unfinished tool calls that are kept, and ids of finished ones."""
@@ -61,12 +61,12 @@ MARGIN: Row = (("  ", ""),)
 
 
 def line_of(*spans: Span, wrap: Wrap = "words", is_passing: bool = False) -> Paragraph:
-    """A line for people; the rows after its first are indented."""
+    """Return a line for people; the rows after its first are indented."""
     return Paragraph(spans, (), MARGIN, wrap, is_passing=is_passing)
 
 
 def _keep(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> None:
-    """Keep a value as the newest, and at most so many."""
+    """Store a value as the newest, and at most this many."""
     kept.pop(key, None)
     kept[key] = value
     if len(kept) > most:
@@ -76,9 +76,9 @@ def _keep(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> None
 class Work:
     """Folds the updates of a session into lines.
 
-    `folder` is the session's folder, from which files are named. With `details`, changes and outputs are shown too.
-    `failure_of` gives the ending of a command that failed, by the id of its terminal. `is_cancelled` says whether a
-    tool call ended because its turn was cancelled: an agent of version 1 can only say that it failed.
+    `folder` is the session's folder, to which paths are relative. With `details`, changes and outputs are shown too.
+    `failure_of` returns the ending of a command that failed, by the id of its terminal. `is_cancelled` returns whether
+    a tool call ended because its turn was cancelled: an agent of version 1 can only report that it failed.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Work:
         """The titles of subagents: an update may leave it out."""
 
     def lines(self, update: updates.Update) -> Iterator[Paragraph]:
-        """The lines that this update adds; none for what the agent says or thinks."""
+        """Return the lines that this update adds; none for messages and thoughts."""
         match update:
             case updates.ToolCallProgress() | updates.ToolCallContentChunk():
                 yield from self._tool_call(update)
@@ -204,7 +204,7 @@ class Work:
                 return
 
     def _plan(self, plan_id: str, entries: Sequence[updates.PlanEntry]) -> Iterator[Paragraph]:
-        """A plan as a whole when its steps change; afterwards each step that is begun or done."""
+        """Return a whole plan when its steps change; afterwards each step that is begun or done."""
         before = self._plans.get(plan_id)
         _keep(self._plans, plan_id, list(entries[:STEPS]), OPEN)
         if before is None or [it.content for it in before] != [it.content for it in entries[:STEPS]]:
@@ -245,7 +245,7 @@ class Work:
         yield self._noted(text)._replace(is_passing=update.status == "in_progress")
 
     def _subagent(self, update: updates.SubagentUpdate) -> Iterator[Paragraph]:
-        """A subagent when it begins or has another title, and how it ended; what is between passes."""
+        """Return lines for the beginning, the title and the end of a subagent; other updates are passing."""
         known = self._subagents.get(update.session_id, "")
         title = label(update.title if isinstance(update.title, str) else known, TITLE)
         title = title or label(update.session_id, TITLE)
@@ -263,7 +263,7 @@ class Work:
 
 
 def _ending(state: updates.IdleStateUpdate) -> str:
-    """How a subagent ended, in words."""
+    """Describe how a subagent ended."""
     if state.error is not None:
         return f"failed: {label(state.error.message, TITLE)}"
     if state.stop_reason == "cancelled":
@@ -272,19 +272,19 @@ def _ending(state: updates.IdleStateUpdate) -> str:
 
 
 def _details(lines: Sequence[Paragraph]) -> Iterator[Paragraph]:
-    """Lines of an output or of a change, each on one row."""
+    """Return lines of an output or of a change, each on one row."""
     for line in lines:
         yield line_of(*rows_of(line._replace(wrap="crop"), DETAIL_COLUMNS)[0], wrap="crop").under(MARGIN)
 
 
 def thought_of(update: updates.Update) -> str | None:
-    """The text that the agent thinks aloud in this update; None for any other update."""
+    """Return the agent's reasoning in this update; None for any other update."""
     content = update.content if isinstance(update, v1.AgentThoughtChunk) else None
     return content.text if isinstance(content, v1.TextContent) else None
 
 
 def said_of(update: updates.Update) -> v1.ContentBlock | None:
-    """The content that the agent says in this update; None for any other update."""
+    """Return the agent's content in this update; None for any other update."""
     return update.content if isinstance(update, v1.AgentMessageChunk) else None
 
 
@@ -293,9 +293,9 @@ NAME = 30
 KEPT = 100
 """Subagents whose work is followed at the same time."""
 WORDS = 20_000
-"""Characters of what a subagent says that are kept until it ends."""
+"""Characters of a subagent's text that are kept until it ends."""
 SAID = 3
-"""Lines of what a subagent said that are shown when it ends; with details, more."""
+"""Lines of a subagent's text that are shown when it ends; with details, more."""
 COLUMNS = 300
 
 
@@ -309,7 +309,7 @@ class SubagentWork:
         self._said: dict[str, str] = {}
 
     def lines(self, subagent: RemoteSubagent, update: updates.Update) -> Iterator[Paragraph]:
-        """The lines that an update of a subagent adds; what it says is kept."""
+        """Return the lines that an update of a subagent adds; its text is kept."""
         if (said := said_of(update)) is not None:
             text = said.text if isinstance(said, v1.TextContent) else ""
             self._said[subagent.id] = (self._said.get(subagent.id, "") + text)[-WORDS:]
@@ -321,7 +321,7 @@ class SubagentWork:
             yield line._replace(spans=[(f"{name}: ", "dim"), *line.spans]).under(MARGIN)
 
     def ended(self, update: updates.Update) -> Iterator[Paragraph]:
-        """What a subagent has said, when its session tells that it has ended."""
+        """Return a subagent's text, when its session reports its end."""
         if not isinstance(update, updates.SubagentUpdate) or not isinstance(update.state, updates.IdleStateUpdate):
             return
         self._work.pop(update.session_id, None)
@@ -334,7 +334,7 @@ class SubagentWork:
 
 
 def usage_lines(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> Iterator[Paragraph]:
-    """One line for what the agent has reported; none if it has reported nothing."""
+    """Return one line for the agent's report; none if there is none."""
     if words := usage_words(turn, context):
         yield line_of((", ".join(words), "dim"))
 
@@ -345,12 +345,12 @@ PATH = 300
 
 
 class Writes:
-    """Remembers each written file: as it was before the first write, and as it is after the last."""
+    """Remembers each written file: its content before the first write and after the last."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(os.path.realpath(folder))
         self._sizes: dict[Path, tuple[bool, int]] = {}
-        """Of each file, whether it is new, and how many bytes it has."""
+        """Whether each file is new, and its size in bytes."""
 
     def add(self, change: AgentWrite) -> None:
         """Take note of a write. For `Files(on_change=...)`."""
@@ -358,7 +358,7 @@ class Writes:
         self._sizes[change.path] = is_new, len(change.after)
 
     def lines(self) -> Iterator[Paragraph]:
-        """One line for each file, after a heading; nothing if no file was written."""
+        """Return one line for each file, after a heading; nothing if no file was written."""
         if not self._sizes:
             return
         number = len(self._sizes)

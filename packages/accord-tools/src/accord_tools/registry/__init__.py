@@ -1,4 +1,4 @@
-"""The registry of agents: an index that lists agents by id, how each is installed, and what is installed here.
+"""The registry of agents: an index that lists agents by id, how each is installed, and the installed ones.
 
     agent_index, entry                    where the index is, each entry read leniently, and what fits this machine
     install_agent, package_installers,    install an agent once, into a folder of its own
@@ -6,8 +6,8 @@
     installed_agents                      what is installed, and what a name means
     entry_rules, publish_registry         for authors of agents: check, build and verify entries
 
-Nothing here starts an agent: `configuration.resolve_agent` turns a name into how the agent is reached. This module has
-what all of them share: their exceptions, and the progress that an installation reports.
+Nothing here starts an agent: `configuration.resolve_agent` turns a name into a command or address. This module has the
+common parts: their exceptions, and the progress of an installation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RegistryError(AccordError):
 
 
 class InstallError(RegistryError):
-    """An agent could not be installed; `words` are the last lines of the program that installs, such as npm."""
+    """An agent could not be installed; `words` are the last lines of the installing program, such as npm."""
 
     def __init__(self, text: str, words: str = "") -> None:
         super().__init__(text)
@@ -33,7 +33,9 @@ class InstallError(RegistryError):
 
 
 class UnsafeArchive(InstallError):
-    """An archive holds what could harm this machine, such as a path outside of its folder. Nothing of it is kept."""
+    """An archive contains something that could harm this machine, such as a path outside of its folder. It is
+    removed.
+    """
 
 
 class NotInstalled(ConfigurationError):
@@ -48,16 +50,16 @@ class NotInstalled(ConfigurationError):
 
 
 class Progress:
-    """Told what an installation does; each method does nothing by default."""
+    """Receives the progress of an installation; each method does nothing by default."""
 
     def step(self, text: str) -> None:
-        """A step begins, such as a download."""
+        """Note that a step begins, such as a download."""
 
     def bytes(self, done: int, total: int | None) -> None:
-        """So many bytes of the step are done; `total` is None if it is not known."""
+        """Note that this many bytes of the step are done; `total` is None if it is not known."""
 
     def waiting(self) -> None:
-        """A program that tells nothing is still at work; called a few times a second."""
+        """Note that a program without progress reports is still at work; called a few times a second."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know, such as an older version that was installed instead."""
+        """Pass on a note for the user, such as an older version that was installed instead."""

@@ -1,17 +1,18 @@
-"""`AgentIndex`: the agents of all registries, from the cache as long as it is fresh, and from an old cache if need be.
+"""`AgentIndex`: the agents of all registries, from the cache as long as it is fresh, and from an old cache if
+necessary.
 
-The variable ACCORD_REGISTRY says where the registries are, by addresses, files or folders:
+The variable ACCORD_REGISTRY has the registries, as addresses, files or folders:
 
     ACCORD_REGISTRY=https://mirror.example/registry.json            a mirror instead of the public registry
     ACCORD_REGISTRY=/srv/agents                                     a folder with registry.json, or with ID/agent.json
     ACCORD_REGISTRY="default company=https://agents.example/r.json" two; ids of the second are company/ID
     ACCORD_REGISTRY=off                                             no registry
 
-A folder is what a company keeps in a repository, or what the author of an agent is about to publish.
+A folder is for a company's repository, or an agent that its author is about to publish.
 
-A fetched index is kept in one file: a line of JSON about it, and its text. The line has the text's digest, so a file
-that was half written counts as no file. An index that cannot be fetched is taken from the cache, however old; the
-list then says how old it is and why.
+A fetched index is stored in one file: a line of JSON about it, and its text. The line has the text's digest, so a file
+that was half written counts as no file. An index that cannot be fetched is taken from the cache, however old; the list
+then shows its age and the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _PREFIX = re.compile(r"(?P<prefix>[a-z][a-z0-9-]*)=(?P<where>.+)")
 
 @dataclass(frozen=True)
 class IndexSource:
-    """One registry: its address or path, and what stands before its ids."""
+    """One registry: its address or path, and the prefix of its ids."""
 
     where: str
     prefix: str = ""
@@ -69,11 +70,11 @@ class IndexSource:
 
     @property
     def cache_name(self) -> str:
-        """The name of the file that keeps a fetched index."""
+        """The name of the file that stores a fetched index."""
         return f"{hashlib.sha256(self.where.encode()).hexdigest()[:24]}.index"
 
     def archive(self, named: str) -> str:
-        """The address of an archive that this index names; a relative one is beside the index."""
+        """Return the address of an archive that this index names; a relative one is relative to the index."""
         if urlsplit(named).scheme in ("https", "http"):
             return named
         if self.is_remote:
@@ -83,7 +84,7 @@ class IndexSource:
 
 
 def index_sources() -> list[IndexSource]:
-    """The registries in the order in which they are asked. Raises ConfigurationError for an invalid setting."""
+    """Return the registries in the order in which they are asked. Raises ConfigurationError for an invalid setting."""
     given = os.environ.get(VARIABLE, "").split()
     if not given:
         return [IndexSource(PUBLIC)]
@@ -120,7 +121,7 @@ class SourceState:
     source: IndexSource
     entries: tuple[RegistryEntry, ...] = ()
     skipped: tuple[str, ...] = ()
-    """What of the index could not be used."""
+    """The parts of the index that could not be used."""
     age: float | None = None
     """Seconds since it was fetched or found unchanged; None for a file of this machine."""
     trouble: str | None = None
@@ -150,12 +151,12 @@ class AgentIndex:
         return None if found is None else found[0]
 
     def source_of(self, entry: RegistryEntry) -> IndexSource:
-        """The registry that an entry comes from."""
+        """Return the registry that an entry comes from."""
         return self._found[entry.id][1]
 
     @property
     def troubles(self) -> list[str]:
-        """What went wrong, in a line for each registry, with the age of what is used instead."""
+        """Return the problems, in a line for each registry, with the age of its substitute."""
         lines: list[str] = []
         for state in self.states:
             if state.trouble is not None:
@@ -165,7 +166,7 @@ class AgentIndex:
 
 
 def load_index(*, offline: bool = False, fresh: float = FRESH, sources: list[IndexSource] | None = None) -> AgentIndex:
-    """The agents of all registries. Offline, only files of this machine are read, the cache included.
+    """Return the agents of all registries. Offline, only files of this machine are read, including the cache.
 
     Raises ConfigurationError for an invalid setting, and RegistryError if no registry could be read.
     """
@@ -185,7 +186,7 @@ def _load(source: IndexSource, *, offline: bool, fresh: float) -> SourceState:
         return cached.state(source)
     if offline:
         return SourceState(source, trouble=f"no list of {source.shown} is kept on this machine; go online once")
-    from accord_tools.registry.downloads import fetch  # urllib, which a kept index does not need
+    from accord_tools.registry.downloads import fetch  # urllib, which a cached index does not need
 
     try:
         got = fetch(source.where, *((cached.etag, cached.modified) if cached is not None else (None, None)))
@@ -234,7 +235,7 @@ class _Cached:
             "at": self.at,
             "from": source.where.rpartition("@")[2],
         }
-        with suppress(OSError):  # an index that cannot be kept is fetched again
+        with suppress(OSError):  # an index that cannot be stored is fetched again
             place = _place(source)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(place, json.dumps(about).encode() + b"\n" + self.body)
@@ -274,7 +275,7 @@ def _objects(folder: Path) -> Iterator[object]:
 
 
 def parse(body: bytes, where: str) -> tuple[tuple[RegistryEntry, ...], tuple[str, ...]]:
-    """The entries of an index, and what of it cannot be used. Raises RegistryError for text that is not an index."""
+    """Return the entries of an index, and its unusable parts. Raises RegistryError for text that is not an index."""
     try:
         document: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,9 +1,9 @@
-"""Installs an agent from an archive, and unpacks it so that it can write nowhere but into its folder.
+"""Installs an agent from an archive, and unpacks it so that it can write only into its folder.
 
-A stranger made the archive. Zip and tar go through the same steps: a reader makes `Member`s, and one writer checks and
+Archives are not trusted. Zip and tar go through the same steps: a reader makes `Member`s, and one writer checks and
 writes them. The writer refuses what a program's archive never needs: absolute paths, `..`, devices and pipes, two
 members of one name, more than `MOST_MEMBERS` members, more than `MOST_BYTES` unpacked, and more than `MOST_GROWTH`
-times the archive's size. What counts is the bytes that come out, not what a header claims.
+times the archive's size. The bytes that come out count, not the sizes in a header.
 
 Symbolic links are made last, so that nothing is written through one, and each must lead to a place inside of the
 folder, after all of them exist. A hard link becomes a copy. Owners, and bits such as setuid, are not kept.
@@ -54,7 +54,7 @@ DAMAGED = (
     EOFError,
     NotImplementedError,
 )
-"""What the readers raise for a damaged archive."""
+"""The readers' errors for a damaged archive."""
 
 TAR = re.compile(r"\.(?:tar\.gz|tgz|tar\.bz2|tbz2|tar\.xz|txz)$", re.IGNORECASE)
 ZIP = re.compile(r"\.zip$", re.IGNORECASE)
@@ -66,7 +66,7 @@ Sort = Literal["file", "folder", "link", "copy", "other"]
 
 @dataclass(frozen=True)
 class Member:
-    """One thing in an archive."""
+    """One member of an archive."""
 
     name: str
     sort: Sort
@@ -77,7 +77,7 @@ class Member:
 
 
 def form_of(name: str) -> Literal["tar", "zip", "program", "refused"]:
-    """What a file of this name is; a name with no known ending is a bare program.
+    """Return the format of a file of this name; a name with no known ending is a bare program.
 
     >>> form_of("goose-x86_64.tar.bz2"), form_of("kimi"), form_of("a.dmg")
     ('tar', 'program', 'refused')
@@ -200,7 +200,7 @@ class _Writer:
 
 
 def safe_parts(name: str) -> list[str]:
-    """The parts of a member's path. Raises UnsafeArchive for a path that could lead outside of a folder.
+    """Return the parts of a member's path. Raises UnsafeArchive for a path that could lead outside of a folder.
 
     A backslash counts as a separator everywhere: some archives of Windows have it, and no program needs it in a name.
     """
@@ -217,7 +217,7 @@ def safe_parts(name: str) -> list[str]:
 
 
 class _BoundedFile:
-    """A file that gives no large part at once: tarfile reads a header as a whole into memory, zipfile a directory."""
+    """A file that returns no large part at once: tarfile reads a header as a whole into memory, zipfile a directory."""
 
     def __init__(self, file: Any, largest: int, part: str) -> None:
         self._file, self._largest, self._part = file, largest, part
@@ -247,7 +247,7 @@ def _tar(archive: Path) -> Iterator[Member]:
 
 
 def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
-    """What is in a compressed file, by how it begins; its name may be wrong."""
+    """Return the contents of a compressed file, detected by its beginning; its name may be wrong."""
     if begins.startswith(b"BZh"):
         return bz2.BZ2File(raw)
     # The registry names no .tar.xz, but agents publish it.
@@ -300,7 +300,7 @@ def install_archive(
     platform: Platform,
     demands: InstallRequirements,
 ) -> Built:
-    """Install what is at this address, or in this file."""
+    """Install from this address, or from this file."""
     name = unquote(urlsplit(address).path.rpartition("/")[2]) if "://" in address else Path(address).name
     form = form_of(name)
     if form == "refused":
@@ -343,7 +343,7 @@ def _fetched(address: str, got: Path, progress: Progress) -> str:
 
 
 def _program(files: Path, path: str, platform: Platform) -> Path:
-    """The program that `cmd` names, perhaps one folder deeper than it says."""
+    """Return the program that `cmd` names, perhaps one folder deeper than stated."""
     place = files / path
     if not place.is_file():
         only = [it for it in files.iterdir() if it.is_dir()]

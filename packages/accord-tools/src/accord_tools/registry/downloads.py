@@ -8,21 +8,21 @@ HTTPS only: plain HTTP is allowed to this machine, where a test or a mirror may 
 to plain HTTP only from plain HTTP on this machine to this machine. Credentials in an address are sent to its host, and
 never with a redirect.
 
-Checksums that an installation must match: those of the first installation here, and those of a team's lock file.
+Checksums for installations: those of the first installation here, and those of a team's lock file.
 
-An installer first finds out what would be installed, without running any of it: npm and uv write a lock file for that,
-an archive is downloaded. Then it asks `InstallRequirements.judge`. So a package with other content than expected never
-runs a script.
+An installer first determines what would be installed, without running any of it: npm and uv write a lock file for that,
+an archive is downloaded. Then it calls `InstallRequirements.judge`. So a package with unexpected content never runs a
+script.
 
 The registry is not signed. Its index comes over TLS, and a checksum in it protects only against an archive that was
-changed on its way or at its host. So what was installed once is remembered: the same version with other content is
-refused. A team goes further with `agents.lock`, which stands in the project's repository:
+changed on its way or at its host. So installed content is remembered: the same version with other content is refused. A
+team goes further with `agents.lock`, which is in the project's repository:
 
     {"version": 1, "agents": [
         {"id": "gemini", "version": "0.56.0", "kind": "npx", "integrity": {"any": "sha512-..."}}]}
 
-The integrity stands by platform, because archives and many packages of PyPI are different on each of them. A package of
-npm is the same on `any`.
+The integrity is by platform, because archives and many packages of PyPI differ between platforms. A package of npm is
+the same on `any`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def fetch(url: str, etag: str | None = None, modified: str | None = None) -> Fet
 
 
 def download(url: str, file: IO[bytes], progress: Progress, *, limit: int = LARGEST_ARCHIVE) -> str:
-    """Write what is at this address to a file, and return its SHA-256.
+    """Download this address to a file, and return its SHA-256.
 
     Raises RegistryError if it cannot be fetched, and OSError if the file cannot be written.
     """
@@ -108,7 +108,7 @@ def download(url: str, file: IO[bytes], progress: Progress, *, limit: int = LARG
 
 
 def address_problem(url: str) -> str | None:
-    """Why this address does not answer; None if it does. HEAD is tried first, then GET."""
+    """Return why this address does not answer; None if it does. HEAD is tried first, then GET."""
     problem: str | None = None
     for method in ("HEAD", "GET"):
         try:
@@ -139,7 +139,7 @@ FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
 def reason(error: BaseException) -> str:
-    """Why a request failed, in a few words."""
+    """Describe why a request failed, in a few words."""
     inner = getattr(error, "reason", None)
     if isinstance(inner, BaseException):
         error = inner
@@ -163,7 +163,7 @@ def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
     request = urllib.request.Request(plain, headers={"User-Agent": "accord", **headers}, method=method)
     if place[0]:
         pair = unquote(place[0]) if ":" in place[0] else f"{unquote(place[0])}:"
-        # Unredirected: a redirect, even to the same host, goes without it.
+        # Unredirected: a redirect, even to the same host, is sent without it.
         request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
     try:
         return _opener().open(request, timeout=PATIENCE)
@@ -175,7 +175,7 @@ def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """What opens addresses: HTTP and HTTPS by the system's proxies and certificates, and nothing else."""
+    """Return the opener of addresses: only HTTP and HTTPS, with the system's proxies and certificates."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -235,16 +235,16 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class InstallRequirements:
-    """What the user, a team's lock file and earlier installations ask of what is installed."""
+    """The requirements of the user, a team's lock file and earlier installations for an installation."""
 
     judge: Callable[[str, str], None] = lambda _version, _integrity: None
-    """Takes the version and the integrity; raises RegistryError if they are not what is expected."""
+    """Takes the version and the integrity; raises RegistryError if they are not the expected ones."""
     require_hash: bool = False
-    """Whether everything that is installed must have a checksum in the index that it comes from."""
+    """Whether every installed package must have a checksum in its index."""
 
 
 def refuse_unhashed(packages: Sequence[str], place: str) -> None:
-    """Raise InstallError if there are packages without a checksum; `place` is where they come from."""
+    """Raise InstallError if there are packages without a checksum; `place` is their source."""
     if packages:
         named = ", ".join(sorted(packages)[:SHOWN])
         more = f" and {len(packages) - SHOWN} more" if len(packages) > SHOWN else ""
@@ -252,14 +252,14 @@ def refuse_unhashed(packages: Sequence[str], place: str) -> None:
 
 
 ANY = "any"
-"""Stands for every platform, for content that is the same on all of them."""
+"""Represents every platform, for content that is the same on all of them."""
 LOCK_FILE = Path(".accord", "agents.lock")
 LARGEST_LOCK = 1_000_000
 """Bytes of a lock file."""
 
 
 class LockedAgent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An agent as a lock file has it: which version, and what its content must be, by platform."""
+    """An agent in a lock file: its version, and its content's integrity, by platform."""
 
     id: str
     version: str
@@ -302,7 +302,7 @@ def remember(agent_id: str, version: str, platform: str, origin: str, integrity:
 
 
 def forget(agent_id: str) -> int:
-    """Forget the content of all versions of an agent; the result is how many were remembered."""
+    """Forget the content of all versions of an agent; returns how many were remembered."""
     with _FILE.changed() as remembered:
         before = len(remembered.digests)
         remembered.digests = {key: it for key, it in remembered.digests.items() if key.split(" ")[0] != agent_id}
@@ -310,7 +310,7 @@ def forget(agent_id: str) -> int:
 
 
 def read_lock(path: Path) -> dict[str, LockedAgent]:
-    """The agents of a lock file, by id. Raises RegistryError if it is missing or invalid."""
+    """Return the agents of a lock file, by id. Raises RegistryError if it is missing or invalid."""
     try:
         document = msgspec.json.decode(Project([path.parent.parent]).read(path, LARGEST_LOCK), type=_LockDocument)
     except FileNotFoundError:
@@ -335,7 +335,7 @@ def write_lock(path: Path, agents: list[LockedAgent]) -> None:
 
 
 def check_locked(agent: LockedAgent, platform: str, integrity: str) -> None:
-    """Raise RegistryError unless this content is what the lock file asks for."""
+    """Raise RegistryError unless this content matches the lock file."""
     wanted = agent.integrity.get(ANY) or agent.integrity.get(platform)
     if wanted is None:
         raise RegistryError(

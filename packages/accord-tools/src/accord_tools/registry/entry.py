@@ -1,19 +1,19 @@
-"""`RegistryEntry`: an agent as the index describes it, read leniently, with its packages and versions. PURE.
+"""`RegistryEntry`: an agent's description in the index, read leniently, with its packages and versions. PURE.
 
 The published index has entries that break the registry's own rules, and later versions of it will have more. The rule
-here: what can be used is used. An unknown key is ignored, a distribution that cannot be understood is left out with a
-note, and only an entry without an id or without any distribution that we know is not usable. It stays in the list,
-with the reason. `entry_rules` is the strict reading, for authors.
+here: every usable part is used. An unknown key is ignored, a distribution that cannot be understood is left out with a
+note, and only an entry without an id or without any known distribution is not usable. It stays in the list, with the
+reason. `entry_rules` is the strict reading, for authors.
 
 Published versions are not always semantic versions: real ones are `1.50.1`, `2026.10.01` and `3000.5.20`. So they are
 compared as numbers. An unknown form must not hide an agent: what is not a number is compared after the numbers, as
 text.
 
-Which distribution of an agent fits a platform, and the command that the registry means by it.
+Chooses the distribution of an agent for a platform, and the command that the registry means by it.
 
-Platforms have the registry's names, such as `linux-x86_64`. We install once and then start the program itself, so the
-commands with npx and uvx are what an entry says, not what we run. An archive needs no other program, so it comes first;
-then npm, then PyPI.
+Platforms have the registry's names, such as `linux-x86_64`. We install once and then start the program itself, so an
+entry's commands with npx and uvx are not what we run. An archive needs no other program, so it is preferred; then npm,
+then PyPI.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PYPI = re.compile(
 
 
 class PackageName(NamedTuple):
-    """A package and the version that is asked for; None for the newest."""
+    """A package and the requested version; None for the newest."""
 
     name: str
     version: str | None = None
@@ -56,7 +56,7 @@ class PackageName(NamedTuple):
 
 
 def read_package(kind: str, written: str) -> PackageName | None:
-    """The package that an entry names; None for a form that npm or PyPI does not have.
+    """Return the package that an entry names; None for a form that npm or PyPI does not have.
 
     >>> read_package("npx", "@google/gemini-cli@0.56.0")
     PackageName(name='@google/gemini-cli', version='0.56.0', extras='')
@@ -70,7 +70,7 @@ def read_package(kind: str, written: str) -> PackageName | None:
 
 
 def in_words(kind: Kind) -> str:
-    """Where agents of this kind come from, for people."""
+    """Describe where agents of this kind come from."""
     return {"binary": "a download", "npx": "npm", "uvx": "PyPI"}[kind]
 
 
@@ -79,7 +79,7 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z.+_-]")
 
 
 def order_of(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, str], ...]]:
-    """The key by which versions are sorted; a preview comes before its release.
+    """Return the key by which versions are sorted; a preview precedes its release.
 
     >>> sorted(["0.10.0", "0.9.1", "0.10.0-preview.2"], key=order_of)
     ['0.9.1', '0.10.0-preview.2', '0.10.0']
@@ -98,7 +98,7 @@ def is_newer(version: str, than: str) -> bool:
 
 
 def folder_part(version: str) -> str:
-    """A version as a part of a folder's name, whatever it holds.
+    """Return a version as a part of a folder's name, whatever characters it contains.
 
     >>> folder_part("../../1.0")
     '_.._.._1.0'
@@ -151,7 +151,7 @@ class RegistryEntry:
     website: str | None = None
     icon: str | None = None
     notes: tuple[str, ...] = ()
-    """What of the entry could not be understood, for people."""
+    """The parts of the entry that could not be understood, for people."""
     preview: RegistryEntry | None = None
     """The preview of the agent, in registries that have one."""
 
@@ -162,7 +162,7 @@ class RegistryEntry:
         return tuple(cast("Kind", kind) for kind, is_there in has.items() if is_there)
 
     def named(self, prefix: str) -> RegistryEntry:
-        """The same entry with an id that says which registry it comes from."""
+        """Return the same entry with an id that names its registry."""
         preview = None if self.preview is None else self.preview.named(prefix)
         return replace(self, id=f"{prefix}/{self.id}", preview=preview)
 
@@ -299,7 +299,7 @@ SYSTEMS = {"darwin": "darwin", "linux": "linux", "windows": "windows"}
 MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64"}
 
 PLATFORMS = tuple(f"{system}-{machine}" for system in SYSTEMS.values() for machine in ("aarch64", "x86_64"))
-"""Every platform that the registry has a name for."""
+"""Every platform for which the registry has a name."""
 
 
 class Platform(NamedTuple):
@@ -326,7 +326,7 @@ class Platform(NamedTuple):
 
 
 def here() -> Platform:
-    """The platform that this program runs on; one that the registry has no name for keeps its own words."""
+    """Return the platform of this program; one without a name in the registry keeps its own name."""
     system, machine = uname().system.lower(), uname().machine.lower()
     return Platform(SYSTEMS.get(system, system), MACHINES.get(machine, machine))
 
@@ -358,7 +358,7 @@ class Distribution:
         return self.source.archive if isinstance(self.source, BinarySource) else self.source.package
 
     def command(self, platform: Platform) -> list[str]:
-        """The command that the entry means, as the registry's page on its format says."""
+        """Return the command that the entry means, by the registry's page on its format."""
         source = self.source
         if isinstance(source, BinarySource):
             return [program_path(source.cmd, platform), *source.args]
@@ -384,9 +384,9 @@ def choices(entry: RegistryEntry, platform: Platform) -> list[Distribution]:
 def choose(
     entry: RegistryEntry, platform: Platform, kind: Kind | None = None, tools: Collection[str] = KINDS
 ) -> Distribution | str:
-    """The distribution to install; a text with the reason if none fits.
+    """Return the distribution to install; a text with the reason if none fits.
 
-    `kind` asks for one; `tools` are the kinds that this machine has the programs for.
+    `kind` requests one; `tools` are the kinds for which this machine has the programs.
     """
     fitting = choices(entry, platform)
     if kind is not None:
@@ -397,7 +397,7 @@ def choose(
 
 
 def _without(entry: RegistryEntry, platform: Platform, kind: Kind | None) -> str:
-    """Why an entry has nothing for this platform, or nothing of this kind."""
+    """Return why an entry has nothing for this platform, or nothing of this kind."""
     if kind is not None and kind not in entry.kinds:
         return f"{entry.id} has no {kind}; it has {', '.join(entry.kinds) or 'nothing that is known here'}"
     if entry.binary:
@@ -407,7 +407,8 @@ def _without(entry: RegistryEntry, platform: Platform, kind: Kind | None) -> str
 
 
 def program_path(cmd: str, platform: Platform) -> str:
-    """The program in an archive as a relative path with slashes; the name of a program of the system stays.
+    """Return the program in an archive as a relative path with slashes; the name of a program of the system is not
+    changed.
 
     Raises InstallError for a path that leaves the archive. A backslash separates folders on Windows only.
     """

@@ -1,8 +1,8 @@
-"""The registry's rules for an entry and its icon, as strict as its own checks, and what breaks them. PURE.
+"""The registry's rules for an entry and its icon, as strict as its own checks, and the findings. PURE.
 
-Each rule gets the entry as JSON and yields what is wrong, with the path of the value. A value of a wrong type is
-reported once, by the rule of its shape; the other rules then leave it out. Findings print as text, JSON and SARIF. An
-icon is a square SVG of 16 by 16 in the colour of the text around it.
+Each rule gets the entry as JSON and yields the problems, with the path of the value. A value of a wrong type is
+reported once, by the rule of its shape; the other rules then skip it. Findings print as text, JSON and SARIF. An icon
+is a square SVG of 16 by 16 in the colour of the surrounding text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True)
 class EntryFinding:
-    """One thing that the registry refuses (`error`) or warns of (`warning`)."""
+    """A finding that the registry refuses (`error`) or warns of (`warning`)."""
 
     file: str
     path: str
-    """Where in the file, such as `distribution.binary.linux-x86_64.archive`; empty for the whole file."""
+    """The place in the file, such as `distribution.binary.linux-x86_64.archive`; empty for the whole file."""
     rule: str
     message: str
     level: FindingLevel = "error"
@@ -44,7 +44,7 @@ def as_json(findings: Iterable[EntryFinding]) -> list[dict[str, str]]:
 
 
 def as_sarif(findings: Iterable[EntryFinding], version: str) -> dict[str, Any]:
-    """The findings as SARIF 2.1.0, which code hosts show beside the lines of a change."""
+    """Return the findings as SARIF 2.1.0, which code hosts show beside the lines of a change."""
     found = list(findings)
     rules = sorted({finding.rule for finding in found})
     driver = {"name": "accord agents check", "version": version, "rules": [{"id": rule} for rule in rules]}
@@ -86,7 +86,7 @@ class _EntityDeclared(Exception): ...
 
 
 class _IconReader:
-    """What a reader of XML has seen of an icon."""
+    """The parts of an icon that a reader of XML has seen."""
 
     def __init__(self) -> None:
         self.root: tuple[str, dict[str, str]] | None = None
@@ -162,7 +162,7 @@ def _read_icon(data: bytes) -> _IconReader:
 
 
 def _sides(root: dict[str, str]) -> Iterator[tuple[str, Literal["error", "warning"]]]:
-    """The width and the height of the root, or those of its view box."""
+    """Return the width and the height of the root, or those of its view box."""
     given = [_number(root.get("width")), _number(root.get("height"))]
     box = [_number(part) for part in re.split(r"[\s,]+", root.get("viewBox", "").strip())] if "viewBox" in root else []
     sides = given if None not in given else box[2:4] if len(box) == 4 else []
@@ -194,7 +194,7 @@ Found = Iterator[tuple[str, str, str, FindingLevel]]
 
 
 def check_entry(raw: object, folder: str | None, file: str) -> list[EntryFinding]:
-    """What is wrong with an entry; `folder` is the name of its folder in the registry's sources."""
+    """Return the problems of an entry; `folder` is the name of its folder in the registry's sources."""
     if not isinstance(raw, dict):
         return [EntryFinding(file, "", "json", f"must be an object, got {type(raw).__name__}")]
     entry = cast("dict[str, Any]", raw)

@@ -1,9 +1,9 @@
-"""`install`: installs one agent, once, while other processes that want it wait for the same lock.
+"""`install`: installs one agent, once, while other processes that need it wait for the same lock.
 
     lock of the id -> new folder -> installer of the kind: plan, checksums, files -> record -> becomes the current one
 
 An installation that fails or is interrupted leaves a folder without a record, which is removed at once, or by the next
-one. Nothing that worked before is touched until the new record is written.
+one. The working version is not touched until the new record is written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAILED_LOG = "failed-installation.log"
 
 @dataclass(frozen=True)
 class InstallOptions:
-    """What the user asks of an installation."""
+    """The user's options for an installation."""
 
     kind: Kind | None = None
     version: str | None = None
@@ -40,11 +40,11 @@ class InstallOptions:
     scripts: bool = True
     """Whether packages of npm may run their scripts."""
     require_hash: bool = False
-    """Whether to refuse what has no checksum."""
+    """Whether to refuse packages without a checksum."""
     locked: downloads.LockedAgent | None = None
-    """The agent as a team's lock file has it."""
+    """The agent in a team's lock file."""
     again: bool = False
-    """Whether to install what is installed already."""
+    """Whether to install even if it is installed already."""
 
 
 def available_kinds() -> set[Kind]:
@@ -53,7 +53,7 @@ def available_kinds() -> set[Kind]:
 
 
 def chosen(entry: RegistryEntry, options: InstallOptions) -> tuple[RegistryEntry, Distribution]:
-    """The entry and the distribution that would be installed. Raises InstallError if there is none."""
+    """Return the entry and the distribution that would be installed. Raises InstallError if there is none."""
     if options.preview:
         if entry.preview is None:
             raise InstallError(f"{entry.id} has no preview in this registry")
@@ -85,7 +85,7 @@ def _of_version(entry: RegistryEntry, choice: Distribution, wanted: str) -> Dist
 
 
 def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, progress: Progress) -> InstalledAgent:
-    """Install an agent, and make it what its id means. One that is installed already is used as it is.
+    """Install an agent, and make it the current version of its id. One that is installed already is used unchanged.
 
     Raises RegistryError, and InstallError with the words of the program that failed.
     """
@@ -113,7 +113,9 @@ def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, 
 
 
 def _with_log(error: InstallError, folder: Path) -> InstallError:
-    """The error with the path of all that the failed program wrote, which is kept beside the agent's versions."""
+    """Return the error with the path of the failed program's whole output, which is stored beside the agent's
+    versions.
+    """
     kept = folder.with_name(FAILED_LOG)
     try:
         (folder / LOG).replace(kept)
@@ -123,7 +125,7 @@ def _with_log(error: InstallError, folder: Path) -> InstallError:
 
 
 def already_installed(entry: RegistryEntry, options: InstallOptions) -> InstalledAgent | None:
-    """The version that is in use, if an installation would change nothing."""
+    """Return the version that is in use, if an installation would change nothing."""
     if options.again or options.locked is not None:
         return None
     wanted, choice = chosen(entry, options)
@@ -141,7 +143,7 @@ def _known(entry: RegistryEntry, choice: Distribution) -> InstalledAgent | None:
 
 @contextmanager
 def _alone(agent_id: str) -> Generator[None]:
-    """One installation of an agent at a time, on this machine."""
+    """Allow one installation of an agent at a time, on this machine."""
     try:
         with locked(installed_agents.folder_of(agent_id) / "installation"):
             yield
@@ -152,7 +154,7 @@ def _alone(agent_id: str) -> Generator[None]:
 def install_into(
     folder: Path, entry: RegistryEntry, choice: Distribution, source: IndexSource, progress: Progress
 ) -> list[str]:
-    """Install one distribution of an agent into a folder, unknown to the rest, and return its program's command."""
+    """Install one distribution of an agent into a folder, without registering it, and return its program's command."""
     try:
         built = _built(entry, choice, source, InstallOptions(), folder, progress, InstallRequirements())
     except OSError as error:
@@ -219,7 +221,7 @@ def _built(
 
 
 def _arguments(choice: Distribution, folder: Path) -> list[str]:
-    """The entry's arguments; one that names a file of the archive, as those of node do, becomes its path."""
+    """Return the entry's arguments; one that names a file of the archive, as those of node do, becomes its path."""
     if choice.kind != "binary":
         return list(choice.args)
     inside = folder / "files"

@@ -1,10 +1,10 @@
-"""What is installed: a folder for each version of an agent, which of them is in use, and what a name means.
+"""The installed agents: a folder for each version, the current version of each, and the meaning of a name.
 
     DATA/agents/ID/VERSION-KIND/installed.json     about one version; written last, so a folder without it is unfinished
     DATA/agents/ID/current.json                    the name of the folder that the id means
 
-Agents are installed in the place where they stay, because virtual environments and some packages of npm know their
-paths. What makes an installation atomic is its record, and the file that says which folder is current.
+Agents are installed in their final place, because virtual environments and some packages of npm contain their paths. An
+installation is atomic by its record, and by the file that names the current folder.
 
 A process that may start an agent holds a shared lock in its folder (`hold`). A version that was replaced is removed
 when no process holds it.
@@ -58,7 +58,7 @@ class InstalledAgent(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
     """The archive's address, or the package."""
     integrity: str = ""
-    """The digest of what was installed, as the lock file has it."""
+    """The digest of the installed content, in the form of the lock file."""
     listed: str = ""
     """The version that the registry listed, if another one was installed."""
     license: str | None = None
@@ -80,7 +80,7 @@ def agents_folder() -> Path:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of one agent's versions.
+    """Return the folder of one agent's versions.
 
     An id has lower-case letters, digits and -, and perhaps a registry's name and a slash before them.
     """
@@ -120,7 +120,7 @@ def current(name: str) -> InstalledAgent | None:
 
 
 def all_installed() -> Iterator[InstalledAgent]:
-    """The current version of each agent that is installed, by id."""
+    """Return the current version of each agent that is installed, by id."""
     try:
         names = sorted(path.name for path in agents_folder().iterdir() if path.is_dir())
     except OSError:
@@ -150,7 +150,7 @@ def mark_replaced(agent: InstalledAgent) -> None:
 
 
 def sweep(name: str) -> list[str]:
-    """Remove what is unfinished or was replaced and is not in use; the result names what is still in use.
+    """Remove unfinished and replaced versions that are not in use; the result names those that still are.
 
     The caller holds the lock of the agent's folder.
     """
@@ -167,7 +167,7 @@ def sweep(name: str) -> list[str]:
 
 
 def remove(name: str, version: str | None = None) -> list[str]:
-    """Remove an agent, or one version of it; the result names what is in use and will be removed later."""
+    """Remove an agent, or one version of it; the result names those in use, which will be removed later."""
     for agent in versions_of(name):
         if version is None or agent.version == version:
             mark_replaced(agent)
@@ -273,13 +273,13 @@ ALIASES = {
     "qwen": "qwen-code",
     "vibe": "mistral-vibe",
 }
-"""Usual names of agents, and their ids. An agent whose id is such a name comes first."""
+"""Usual names of agents, and their ids. An agent whose id is such a name takes precedence."""
 
 _NAME = re.compile(r"(?P<id>(?:[a-z][a-z0-9-]*/)?[a-z][a-z0-9-]{0,99})(?:@(?P<version>[0-9A-Za-z][0-9A-Za-z.+_-]*))?")
 
 
 def split_name(name: str) -> tuple[str, str | None] | None:
-    """The id and the version of a name; None for what cannot be the name of an agent.
+    """Return the id and the version of a name; None for text that cannot be the name of an agent.
 
     >>> split_name("registry:gemini@0.55.0"), split_name("./agent.py")
     (('gemini', '0.55.0'), None)
@@ -310,7 +310,7 @@ def find_installed(name: str) -> InstalledAgent | None:
 
 
 def find_listed(name: str, *, offline: bool = False, fresh: float = FRESH) -> RegistryEntry | None:
-    """The agent of the index that a name means; None if there is none, or no index can be read."""
+    """Return the agent of the index that a name means; None if there is none, or no index can be read."""
     given = split_name(name)
     if given is None:
         return None
@@ -322,7 +322,7 @@ def find_listed(name: str, *, offline: bool = False, fresh: float = FRESH) -> Re
 
 
 def hold_installed(name: str) -> InstalledAgent | None:
-    """The installed agent that a name means, which is then not removed while this process lives."""
+    """Return the installed agent that a name means, which is then not removed while this process lives."""
     agent = find_installed(name)
     if agent is not None:
         hold(agent)
@@ -330,7 +330,7 @@ def hold_installed(name: str) -> InstalledAgent | None:
 
 
 def registry_names() -> list[str]:
-    """The ids of agents that are installed, and of those in the kept index; nothing is fetched."""
+    """Return the ids of agents that are installed, and of those in the cached index; nothing is fetched."""
     names = [agent.id for agent in all_installed()]
     try:
         return list(dict.fromkeys([*names, *(entry.id for entry in load_index(offline=True))]))

@@ -1,20 +1,20 @@
 """Installs a package of npm or PyPI into a folder of its own, and finds its program.
 
 npx and uvx would do this at each start: the network would be part of every start, and the installer's errors would be
-lost. Here the installers run at the installation only. They are started as agents are, as the leader of a process group
-or in a job on Windows, so what they start ends with them; and `npm.cmd` gets its arguments as they are.
+lost. Here the installers run only at the installation. They are started as agents are, as the leader of a process group
+or in a job on Windows, so their child processes end with them; and `npm.cmd` gets its arguments unchanged.
 
-npm runs in two steps: a lock file, whose checksums are judged, and what the lock file says. (Not with `npm ci`: it
-refuses lock files that npm itself has written, if an optional package is not to be had.) The lock file is judged again
-at the end. The user's own settings of npm hold: the registry that it asks, proxies, and `min-release-age`. With the
+npm runs in two steps: a lock file, whose checksums are judged, and the installation of the lock file. (Not with `npm
+ci`: it refuses lock files that npm itself has written, if an optional package is not available.) The lock file is
+judged again at the end. The user's own settings of npm apply: its registry, proxies, and `min-release-age`. With the
 last one, npm refuses versions that are new, and some versions of the index are not in npm at all. Then the newest
-version below it that npm allows is installed, and the user is told.
+version below it that npm allows is installed, and the user is notified.
 
-A package of PyPI gets a virtual environment, made by uv, or by pip where uv is missing. With `--require-hash`, uv first
-writes a lock file, which has the checksums of the index, and then installs what the lock file says, and only wheels:
-building a package runs code that has no checksum. pip cannot do that. Neither records the digest of the package in a
-form that both have. So the integrity is the digest of what every wheel brings, its list of files with their digests,
-without the files that the installer writes.
+A package of PyPI gets a virtual environment, made by uv, or by pip if uv is missing. With `--require-hash`, uv first
+writes a lock file, which has the checksums of the index, and then installs exactly that, and only wheels: building a
+package runs code that has no checksum. pip cannot do that. Neither records the digest of the package in a form that
+both have. So the integrity is the digest of every wheel's list of files with their digests, without the files that the
+installer writes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BEAT = 0.2
 
 
 def run_tool(words: Sequence[str], folder: Path, progress: Progress, env: Mapping[str, str] | None = None) -> str:
-    """Run a program in this folder, and return what it wrote. Raises InstallError with its last lines if it fails."""
+    """Run a program in this folder, and return its output. Raises InstallError with its last lines if it fails."""
     log = folder / LOG
     with log.open("ab") as file:
         begins = file.tell()
@@ -89,7 +89,7 @@ def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
 
 
 def chosen_program(package: str, wanted: str | None, usual: str, known: Sequence[str]) -> str:
-    """The program of a package that starts its agent: the one that is asked for, the usual one, or the only one.
+    """Return the program of a package that starts its agent: the requested one, the usual one, or the only one.
 
     Raises InstallError that lists what there is.
     """
@@ -173,7 +173,7 @@ def _judged(package: PackageName, folder: Path, demands: InstallRequirements) ->
 
 
 def program_name(name: str, *, is_windows: bool) -> str:
-    """The file that starts a program of npm. Windows starts no script, so npm writes one of its own for it there."""
+    """Return the file that starts a program of npm. Windows starts no script, so npm writes its own for it there."""
     return f"{name}.cmd" if is_windows else name
 
 
@@ -186,7 +186,7 @@ def _npm_programs(about: dict[str, Any], package: PackageName) -> list[str]:
 
 
 def _locked(folder: Path) -> dict[str, dict[str, Any]]:
-    """The packages of npm's lock file by their places, without the one of the folder itself."""
+    """Return the packages of npm's lock file by their places, without the one of the folder itself."""
     given: Any = _json(folder / "package-lock.json").get("packages", {})
     packages = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     return {
@@ -195,7 +195,7 @@ def _locked(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_unhashed(about: dict[str, Any]) -> bool:
-    """Whether a package of the lock file comes without a checksum; what another package bundles has that one's."""
+    """Whether a package of the lock file has no checksum; a bundled package has that of the bundle."""
     return not about.get("integrity") and not about.get("inBundle")
 
 

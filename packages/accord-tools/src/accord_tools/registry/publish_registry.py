@@ -1,13 +1,13 @@
 """Reads the sources of a registry, a folder for each agent, checks them, and builds the files that clients fetch.
 
-The same sources give the same bytes: agents are sorted by id, keys stand in one order, and nothing says when or where
-it was built. `registry.json` leaves previews out, as the public one does.
+The same sources give the same bytes: agents are sorted by id, keys are in a fixed order, and nothing records the time
+or place of the build. `registry.json` leaves previews out, as the public one does.
 
-Tries what an entry says: installs each distribution for this platform, starts it, and asks what the registry asks.
+Tests the distributions of an entry: installs each for this platform, starts it, and asks what the registry asks.
 
-The registry lists an agent only if it answers `initialize` with a login method. It starts the agent with a home of its
-own and few variables, and the first line of its standard output must be JSON. The same is done here, in a folder that
-is removed when the next distribution is tried. Until then the caller may start the agent for checks of its own.
+The registry lists an agent only if it answers `initialize` with a login method. It starts the agent with its own home
+and few variables, and the first line of its standard output must be JSON. The same is done here, in a folder that is
+removed when the next distribution is tried. Until then the caller may start the agent for checks of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SourceEntry:
 
     file: Path
     folder: str | None
-    """The name of its folder; None for a file that was given by itself."""
+    """The name of its folder; None for a file on its own."""
     raw: object
     icon: bytes | None
     problem: str = ""
@@ -58,7 +58,7 @@ class SourceEntry:
 
 
 def read_sources(place: Path) -> list[SourceEntry]:
-    """The entries of a registry's folder, of one agent's folder, or of a file. Raises RegistryError for none."""
+    """Return the entries of a registry's folder, of one agent's folder, or of a file. Raises RegistryError for none."""
     place = place.absolute()
     if place.is_file():
         return [_source(place, None, Project([place.parent]))]
@@ -85,7 +85,7 @@ def _source(file: Path, folder: str | None, project: Project) -> SourceEntry:
 
 
 def check_sources(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
-    """What is wrong with these entries and their icons. Files are named relative to `base`."""
+    """Return the problems of these entries and their icons. Files are named relative to `base`."""
     found: list[EntryFinding] = []
     seen: dict[str, str] = {}
     for source in sources:
@@ -215,7 +215,7 @@ PARAMS: dict[str, Any] = {
         "_meta": {"terminal_output": True, "terminal-auth": True},
     },
 }
-"""What the registry's check declares."""
+"""The params of the registry's check."""
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": PARAMS}).encode()
 
 
@@ -233,13 +233,13 @@ class Verified:
     env: Mapping[str, str]
     """The whole environment that the agent had."""
     home: Path
-    """Its home. This and the program are there until the next distribution is asked for."""
+    """Its home. This and the program exist until the next distribution is requested."""
 
 
 def verify(
     entry: RegistryEntry, source: IndexSource, progress: Progress, within: float = PATIENCE
 ) -> Iterator[Verified]:
-    """Try each distribution of an agent that fits this platform. Raises RegistryError if none does."""
+    """Test each distribution of an agent that fits this platform. Raises RegistryError if none does."""
     fitting = choices(entry, here())
     if not fitting:
         raise RegistryError(f"{entry.id} has nothing for {here().key}; it has {', '.join(entry.kinds) or 'nothing'}")
@@ -276,7 +276,7 @@ def _environment(env: Mapping[str, str], home: Path) -> dict[str, str]:
 
 
 class _FirstLine:
-    """Receives the first line that an agent writes, or its end."""
+    """Receives the first line of an agent, or its end."""
 
     def __init__(self) -> None:
         self.found: asyncio.Future[bytes | Oversized | End] = asyncio.get_running_loop().create_future()
@@ -299,7 +299,7 @@ class _FirstLine:
 async def _ask(
     command: list[str], env: Mapping[str, str], cwd: Path, within: float
 ) -> tuple[bytes | str, float | None]:
-    """The first line that an agent writes, and after how many seconds; or why there is none, in words."""
+    """Return the first line of an agent, and after how many seconds; or why there is none."""
     transport = ProcessTransport(command, cwd=cwd, env=env, inherit_env=False, limit=LONGEST_LINE, grace=LAST_STEPS)
     first = _FirstLine()
     try:
@@ -325,7 +325,7 @@ async def _ask(
 
 
 def _methods(line: bytes) -> tuple[tuple[str, ...], tuple[str, str] | None]:
-    """The login methods in an answer, or what is wrong: a rule and a message."""
+    """Return the login methods in an answer, or the problem: a rule and a message."""
     try:
         message: Any = json.loads(line)
     except ValueError:

@@ -1,7 +1,7 @@
 """A snapshot of the registry: agents that many people use, for a machine that has never fetched the registry's list.
 
-It is shown, and programs on PATH are known by it. What is installed always comes from the registry itself. The
-descriptions are ours.
+It is for display, and identifies programs on PATH. Installations always come from the registry itself. The descriptions
+are ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class WellKnownAgent(NamedTuple):
     name: str
     description: str
     command: tuple[str, ...]
-    """How it is started as an agent, where its program is on PATH."""
+    """The command that starts it as an agent, if its program is on PATH."""
 
 
 WELL_KNOWN = (

@@ -1,8 +1,8 @@
-"""The recorder's process: reads what a tap forwards from standard input, and writes the trace.
+"""The recorder's process: reads the tap's parcels from standard input, and writes the trace.
 
     python -m accord_tools.tap.recorder
 
-It ends when its input does. Its standard output is one line if the recording is incomplete: why.
+It ends when its input does. Its standard output is one line with the reason if the recording is incomplete.
 
 The files of a `Recording` come one after another when they are large, and are compressed when they are complete.
 """
@@ -186,7 +186,7 @@ def record(source: IO[bytes]) -> str | None:
 
 
 def live_tap(plan: RecordingPlan, recording: Recording) -> LiveTap:
-    """What viewers find of a recording that this process writes."""
+    """Return what viewers find of a recording that this process writes."""
     from accord.redaction import mask_urls
 
     return LiveTap(
@@ -212,12 +212,12 @@ class TapStreams:
         self._recording = recording
         self._frames = {TO_AGENT: FrameReader(), FROM_AGENT: FrameReader(), STDERR: FrameReader(LONGEST_LINE)}
         self._skips: set[bytes] = set()
-        """The streams of which bytes were lost: they are read again from the next line on."""
+        """The streams of which bytes were lost: reading resumes at the next line."""
         self._has_ended = False
         self._time = 0.0
 
     def take(self, parcel: Parcel) -> None:
-        """Record what a parcel completes."""
+        """Record the frames and lines that a parcel completes."""
         self._time = parcel.time
         if parcel.kind == PROCESS:
             self._process(parcel)

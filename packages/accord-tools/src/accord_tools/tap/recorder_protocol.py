@@ -1,4 +1,6 @@
-"""What the tap sends its recorder: first a `RecordingPlan`, then `Parcel`s, each a kind, a time and bytes. PURE."""
+"""The messages of the tap to its recorder: first a `RecordingPlan`, then `Parcel`s, each a kind, a time and bytes.
+PURE.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ class Parcel(NamedTuple):
 
     kind: bytes
     time: float
-    """On the clock of `time.monotonic`, which processes of one machine share."""
+    """By the clock of `time.monotonic`, which processes of one machine share."""
     content: bytes
 
 
 def pack(parcel: Parcel) -> bytes:
-    """The parcel as it goes over the pipe."""
+    """Return the parcel in the form of the pipe."""
     return _HEAD.pack(parcel.kind, parcel.time, len(parcel.content)) + parcel.content
 
 
@@ -41,14 +43,14 @@ def unpack(stream: IO[bytes]) -> Iterator[Parcel]:
 LARGEST_FILE = 256 * 1024 * 1024
 """Bytes of one file of a recording, before the next part begins."""
 LARGEST_FOLDER = 2 * 1024 * 1024 * 1024
-"""Bytes of all kept traces, before the oldest are removed."""
+"""Bytes of all stored traces, before the oldest are removed."""
 
 
 class RecordingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and how a recorder writes; it goes to the recorder's process as JSON."""
+    """Where and how a recorder writes; it is sent to the recorder's process as JSON."""
 
     path: str | None = None
-    """The file that the user named; None for one in the folder of kept traces."""
+    """The file that the user named; None for one in the folder of stored traces."""
     command: tuple[str, ...] = ()
     cwd: str = ""
     secrets: bool = False
@@ -60,7 +62,7 @@ class RecordingPlan(msgspec.Struct, frozen=True, kw_only=True):
     most_parts: int = 0
     """Bytes of all parts of a named file, before the oldest are removed; 0 for no limit."""
     role: str = "tap"
-    """The role in the header: who records."""
+    """The role in the header: the recording side."""
     peer: str = ""
     """The peer in the header; by default the command."""
     is_beside: bool = False

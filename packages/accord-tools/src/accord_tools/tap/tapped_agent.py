@@ -4,21 +4,21 @@
                    └──▶ recorder (a process of its own) ──▶ trace
 
 The tap must not change what it records. It forwards bytes before anyone parses them, and parsing is done in another
-process: in this one it would hold the interpreter while a message waits. The agent leads a session of its own, so
-signals are passed to all its processes. If the tap is killed, the guard ends the agent, and the recorder sees its pipe
-close and completes the trace. If the recorder fails, the conversation goes on without it.
+process: in this one it would hold the interpreter while a message waits. The agent leads its own session, so signals
+are passed to all its processes. If the tap is killed, the guard ends the agent, and the recorder sees its pipe close
+and completes the trace. If the recorder fails, the conversation continues without it.
 
-A client that leaves closes its end of both streams. An agent that reads sees that by itself, and may take its time. One
-that does not read cannot see it, and would be left for ever, so the tap ends it.
+A client that disconnects closes its end of both streams. An agent that reads notices that, and may take its time. One
+that does not read cannot notice it, and would stay for ever, so the tap ends it.
 
-`Feed` hands what passes to the recorder's process, and never lets the recorder slow the tap down. The threads that
+`Feed` passes the bytes to the recorder's process, and never lets the recorder slow the tap down. The threads that
 forward bytes only append to a queue. One thread of the feed writes the queue to a pipe, in batches. If the recorder is
-too slow, the queue is full at some point: then bytes are dropped and counted, and the trace has a note that says so. If
-the recorder dies, everything is dropped from then on.
+too slow, the queue is full at some point: then bytes are dropped and counted, and the trace has a note about it. If the
+recorder dies, everything is dropped from then on.
 
 `Forwarder` forwards the bytes of one stream, unread and unchanged. Each stream has a thread that reads and writes, and
 waits in both. So the tap has the backpressure of a pipe: while one side does not read, the other is not read either.
-What is read is queued for the recorder before it is written, because the other side may answer before this thread runs
+Bytes are queued for the recorder before they are written, because the other side may answer before this thread runs
 again, and a trace has the question first.
 """
 
@@ -63,15 +63,15 @@ MOST = 64 * 1024 * 1024
 BATCH = 0.003
 """Seconds in which parcels are collected for one write: a thread that wakes for each would compete with forwarding."""
 RECORDER_PATIENCE = 5.0
-"""Seconds that the recorder has to finish at the end, before the tap leaves it alone with the rest."""
+"""Seconds that the recorder has to finish at the end, before the tap leaves it."""
 
 
 class Feed:
-    """The way to the recorder. `add` never waits."""
+    """Sends parcels to the recorder. `add` never waits."""
 
     def __init__(self, plan: RecordingPlan) -> None:
         self.problem: str | None = None
-        """Why the recording is incomplete; None if it is not, as far as the recorder said."""
+        """Why the recording is incomplete; None if it is not, as far as the recorder has reported."""
         self._queue: deque[Parcel] = deque()
         self._waiting = 0
         self._dropped: dict[bytes, int] = {}
@@ -96,7 +96,7 @@ class Feed:
             self._waiting += len(content)
 
     def wake(self) -> None:
-        """Let the feed send what was added."""
+        """Send the added parcels."""
         if not self._has_rung:
             self._has_rung = True
             self._bell.release()
@@ -222,9 +222,9 @@ class Forwarder(threading.Thread):
         _release(self._source)
 
     def finish(self, patience: float) -> None:
-        """Wait for the end, once the agent has exited: a process that it left may hold the stream open for ever.
+        """Wait for the end, once the agent has exited: a process that it left may hold the stream open endlessly.
 
-        Output that the other side does not read is waited for; silence is not, longer than `patience` seconds.
+        It waits for output that the other side does not read, but for silence at most `patience` seconds.
         """
         while self.is_alive():
             before = self.moved
@@ -267,7 +267,9 @@ def _write(target: int, data: bytes) -> bool:
 
 
 def _release(fd: int) -> None:
-    """Let the other side see the end. A standard stream becomes the null device: no file of ours may get its number."""
+    """Close the stream for the other side. A standard stream becomes the null device: no file of ours may get its
+    number.
+    """
     if fd >= STANDARD:
         os.close(fd)
         return
@@ -277,16 +279,18 @@ def _release(fd: int) -> None:
 
 
 PATIENCE = 2.0
-"""Seconds without a read for an agent whose client has left; after them, seconds between SIGTERM and SIGKILL."""
+"""Seconds without a read for an agent whose client has disconnected; after them, seconds between SIGTERM and
+SIGKILL.
+"""
 
 PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-"""Signals that the agent gets in place of the tap."""
+"""Signals that are passed on to the agent."""
 
 
 def run_tapped(
     command: Sequence[str], plan: RecordingPlan, *, cwd: str | None = None, env: Environment | None = None
 ) -> tuple[int, str | None]:
-    """Run a command at this process's standard streams, and record what passes.
+    """Run a command at this process's standard streams, and record them.
 
     Returns the command's exit code, negative for the number of a signal that ended it, and why the recording is
     incomplete, if it is. Raises ConnectionClosed if the command cannot be started.
@@ -310,7 +314,7 @@ def run_tapped(
 
 
 def end_like(code: int) -> int:
-    """The exit code of a command as our own; a signal that ended it ends this process as well."""
+    """Return the exit code of a command as our own; a signal that ended it ends this process as well."""
     if code >= 0 or sys.platform == "win32":
         return code
     with suppress(ImportError, OSError, ValueError):
@@ -333,7 +337,7 @@ class _Tapped:
         self._passed_on: deque[int] = deque()
         """Signals that are still to be recorded."""
         self._signals: tuple[int, int] | None = None
-        """A pipe that a signal writes into; None if this is not the main thread, which gets no signals."""
+        """A pipe into which a signal writes; None outside of the main thread, which gets no signals."""
         with Pipes(command[0]) as pipes:
             guard = OrphanGuard(pipes.theirs[0])
             undo.callback(guard.release_now)
@@ -370,7 +374,7 @@ class _Tapped:
                 return
 
     def _input_ends(self) -> bool:
-        """Whether within a while the agent has got all its input and the end of it, or has exited."""
+        """Whether the agent gets all its input and the end of it within a while, or has exited."""
         self._input.join(PATIENCE)
         return not self._input.is_alive()
 
@@ -431,9 +435,9 @@ class _Tapped:
 
 
 def _wait_for_hang_ups(*streams: int) -> None:
-    """Wait until the other sides of these pipes, sockets or terminals have gone, whatever waits to be read.
+    """Wait until the other sides of these pipes, sockets or terminals have disconnected, even with unread data.
 
-    `select.poll` would keep a stream open that is closed meanwhile, so that its other side is not told.
+    `select.poll` would hold a stream open that is closed meanwhile, so that its other side does not notice.
     """
     assert sys.platform == "linux"
     with select.epoll() as watch:

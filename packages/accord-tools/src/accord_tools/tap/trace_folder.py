@@ -1,7 +1,7 @@
-"""The traces that are kept without a file's name, and those that are being written.
+"""The traces that are stored without a file's name, and those that are being written.
 
 A trace that is being written has a descriptor file, so that viewers find it. The problem: a viewer must know which
-traces still grow, also after a recorder was killed and its number was given to another process. The rule: the recorder
+traces still grow, even after a recorder was killed and its number was given to another process. The rule: the recorder
 holds a lock on its descriptor for as long as it lives. The kernel releases the lock with the process, however that
 ends. So a descriptor that can be locked is stale, and a viewer removes it.
 
@@ -29,14 +29,14 @@ SUFFIX = ".json"
 
 
 class LiveTap(msgspec.Struct, frozen=True):
-    """A recording that goes on."""
+    """A running recording."""
 
     trace: str
     """The path of the file that grows; of its last part, where it has several."""
     started: str
     """When the recording began, in ISO 8601 with an offset."""
     role: str = "tap"
-    """Who records: `tap`, `client`, `agent` or `conductor`."""
+    """The recording side: `tap`, `client`, `agent` or `conductor`."""
     pid: int = 0
     """The process that the editor started, or that was started at a terminal."""
     recorder: int = 0
@@ -50,7 +50,7 @@ class LiveTap(msgspec.Struct, frozen=True):
 
 
 class Announcement:
-    """The descriptor of a recording of this process. `update` says where the trace goes on."""
+    """The descriptor of a recording of this process. `update` changes the file of the trace."""
 
     def __init__(self, path: Path, fd: int, tap: LiveTap) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class Announcement:
         self._tap = tap
 
     def update(self, **changes: str | int) -> None:
-        """Change members of the descriptor, such as `trace`: the file in which the recording goes on."""
+        """Change members of the descriptor, such as `trace`: the file in which the recording continues."""
         self._tap = msgspec.structs.replace(self._tap, **changes)
         with suppress(OSError, UnicodeEncodeError):
             self.write()
@@ -85,7 +85,7 @@ def taps_folder() -> Path:
 
 @contextmanager
 def announced(tap: LiveTap) -> Generator[Announcement | None]:
-    """Announce a recording of this process while this context is open; None if the descriptor cannot be written."""
+    """Announce a recording of this process during this block; None if the descriptor cannot be written."""
     announcement = None
     with suppress(OSError, UnicodeEncodeError):  # a path may be no text
         announcement = _announce(tap)
@@ -97,7 +97,7 @@ def announced(tap: LiveTap) -> Generator[Announcement | None]:
 
 
 def live_taps() -> list[LiveTap]:
-    """The recordings that go on now, the oldest first. Descriptors that a killed recorder left are removed."""
+    """Return the running recordings, the oldest first. Descriptors that a killed recorder left are removed."""
     try:
         paths = sorted(taps_folder().glob(f"*{SUFFIX}"))
     except OSError:
@@ -179,7 +179,7 @@ ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 class KeptTrace(msgspec.Struct, frozen=True):
-    """A trace in the folder of kept traces, or one that is being written elsewhere."""
+    """A trace in the folder of stored traces, or one that is being written elsewhere."""
 
     path: str
     size: int
@@ -187,18 +187,18 @@ class KeptTrace(msgspec.Struct, frozen=True):
     changed: float
     """When it was last written, in seconds since 1970."""
     header: TraceHeader | None = None
-    """What its first line says; None if that cannot be read."""
+    """Its first line; None if that cannot be read."""
     live: LiveTap | None = None
     """The recording that still writes it; None if it has ended."""
 
 
 def traces_folder() -> Path:
-    """The folder in which traces are kept whose user named no file."""
+    """Return the folder of the traces whose user named no file."""
     return state_folder() / "traces"
 
 
 def kept_traces() -> list[KeptTrace]:
-    """The traces that are kept and those that are being written, wherever they are; the newest first."""
+    """Return the stored traces and those that are being written, wherever they are; the newest first."""
     live = {os.path.realpath(tap.trace): tap for tap in live_taps()}
     paths = {os.path.realpath(path) for path in _files()} | set(live)
     found = [trace for path in paths if (trace := _described(path, live.get(path))) is not None]
@@ -210,12 +210,12 @@ def new_path(command: Sequence[str], started: datetime, pid: int) -> Path:
     folder = traces_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     program = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(command[0]).name if command else "") or "agent"
-    # No colon: Windows has none in names.
+    # No colon: Windows allows none in names.
     return folder / f"{started.astimezone():%Y-%m-%dT%H-%M-%S}-{program[:40]}-{pid}.jsonl"
 
 
 def part_path(path: Path, part: int) -> Path:
-    """The path of a part of a long recording: `name.jsonl`, then `name.2.jsonl`.
+    """Return the path of a part of a long recording: `name.jsonl`, then `name.2.jsonl`.
 
     >>> part_path(Path("wire.jsonl"), 3).name, part_path(Path("wire.jsonl.gz"), 2).name, part_path(Path("wire"), 1).name
     ('wire.3.jsonl', 'wire.2.jsonl.gz', 'wire')
@@ -227,7 +227,7 @@ def part_path(path: Path, part: int) -> Path:
 
 
 def make_room(most: int) -> None:
-    """Remove the oldest kept traces until they take at most so many bytes; none that is being written."""
+    """Remove the oldest stored traces until they take at most this many bytes; none that is being written."""
     traces = [trace for trace in kept_traces() if Path(trace.path).parent == traces_folder().resolve()]
     total = sum(trace.size for trace in traces)
     for trace in reversed(traces):

@@ -1,4 +1,4 @@
-"""What goes with a prompt: files, named by a command, dropped on the terminal, or an image of the clipboard.
+"""The attachments of a prompt: files, named by a command, dropped on the terminal, or an image of the clipboard.
 
 A file that is dropped on a terminal is pasted as its path, in quotes, with backslashes or as a URL. Terminals paste no
 images, so the clipboard is read by the program of the system.
@@ -9,8 +9,8 @@ A prompt may also mention the changes of the working tree, and lines of a file:
     @src/a.py:10-40   lines of a file; @src/a.py:10 is one line
     @https://…        a link
 
-An agent that takes embedded context gets a resource, another one the same as text. A file of the folder that has such
-a name counts as the file.
+An agent that accepts embedded context gets a resource, another one the same as text. A file of the folder with such a
+name takes precedence.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _SKIPPED = SKIPPED | {"target", "dist", "build", "venv"}
 
 
 def files_of(folder: Path, trusts: Callable[[Repository], bool]) -> list[str]:
-    """The files and folders below a folder, from it, the ones with names that can be shown as they are.
+    """Return the relative paths below a folder, those that can be shown unchanged.
 
-    Git is asked only if `trusts` says so of the folder's repository.
+    Git is used only if `trusts` allows it for the folder's repository.
     """
     try:
         files = Git(folder, trusts).files()
@@ -77,11 +77,11 @@ PROGRAMS: Sequence[Sequence[str]] = (
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
     ("pngpaste", "-"),
 )
-"""What reads an image from the clipboard: Wayland, X11, macOS."""
+"""The programs that read an image from the clipboard: Wayland, X11, macOS."""
 
 
 def pasted_path(text: str) -> Path | None:
-    """The file that a pasted text names; None for any other text.
+    """Return the file that a pasted text names; None for any other text.
 
     >>> pasted_path("words of a prompt") is None
     True
@@ -109,7 +109,7 @@ def is_image(path: Path) -> bool:
 
 
 def clipboard_image() -> Path:
-    """The image in the clipboard as a file; raises ValueError if there is none, or no program that reads it."""
+    """Return the image in the clipboard as a file; raises ValueError if there is none, or no program that reads it."""
     tried: list[str] = []
     for command in PROGRAMS:
         try:
@@ -148,7 +148,7 @@ def described(path: Path) -> str:
 
 
 def sent_as(path: Path, project: Project, takes: v1.PromptCapabilities) -> str:
-    """What becomes of an attached file whose contents are not sent as an image; empty if they are."""
+    """Describe how an attached file is sent whose contents are not sent as an image; empty if they are."""
     if path in project and project.size(path) is None:
         return "it leads out of the session's folder, so the agent gets a link to it; attach the file that it leads to"
     if not is_image(path) or takes.image:
@@ -157,9 +157,9 @@ def sent_as(path: Path, project: Project, takes: v1.PromptCapabilities) -> str:
 
 
 DIFF = "diff"
-"""The mention that stands for the changes of the working tree."""
+"""The mention of the changes of the working tree."""
 OUTPUT = "out"
-"""The mention that stands for the output of the user's latest command."""
+"""The mention of the output of the user's latest command."""
 MOST = 256 * 1024
 """Characters of a diff or of lines that are sent."""
 NAMED = 200
@@ -174,7 +174,7 @@ class Part(NamedTuple):
     """A part of something that a prompt mentions."""
 
     title: str
-    """What it is, for an agent that gets it as text."""
+    """Its description, for an agent that gets it as text."""
     uri: str
     text: str
     mime_type: str
@@ -187,7 +187,7 @@ class Part(NamedTuple):
 
 
 def mentions_parts(text: str) -> bool:
-    """Whether a prompt may mention something besides whole files, which takes a look at files or at git."""
+    """Whether a prompt may mention something besides whole files, which requires reading files or asking git."""
     return any(name in (DIFF, OUTPUT) or _LINES.fullmatch(name) or _URL.fullmatch(name) for name in _names(text))
 
 
@@ -198,9 +198,10 @@ def mentioned(
     trusts: Callable[[Repository], bool],
     output: Callable[[], Part] | None = None,
 ) -> list[v1.ContentBlock]:
-    """What a prompt mentions besides whole files; raises ValueError for what cannot be read.
+    """Return the mentions in a prompt besides whole files; raises ValueError for unreadable ones.
 
-    `output` gives what the user's latest command printed; None if there was none.
+    `output` returns the output of the user's latest command; None if there was none. `@diff` raises FolderNotTrusted
+    unless `trusts` allows git to run in the folder's repository.
 
     `@diff` raises FolderNotTrusted unless `trusts` says of the folder's repository that git may run.
     """

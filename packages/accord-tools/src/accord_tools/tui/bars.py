@@ -1,4 +1,4 @@
-"""The lines around the conversation: who and what above it, plan, queue, question and keys below. PURE."""
+"""The lines around the conversation: agent and session above it, plan, queue, question and keys below. PURE."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STYLES = {"login": "warning", "failed": "bad", "busy": "accent", "asks": "warnin
 
 
 def top(conversation: Conversation, width: int, *, has_side: bool = False) -> Row:
-    """The agent, the folder and the title; and what is set, at the right, unless the sidebar has it."""
+    """Return the agent, the folder and the title; and the settings, at the right, unless the sidebar has them."""
     state = conversation.state
     name = label(conversation.connection.name, 30)
     folder = label(conversation.folder.name or "/", 30)
@@ -47,7 +47,7 @@ def top(conversation: Conversation, width: int, *, has_side: bool = False) -> Ro
 
 
 def settings(state: SessionState) -> list[tuple[str, str]]:
-    """What is set now: mode, model, and the other options, by their names."""
+    """Return the present settings: mode, model, and the other options, by their names."""
     shown: list[tuple[str, str]] = []
     mode = next((it.name for it in state.modes if it.id == state.mode), state.mode)
     model = next((it.name for it in state.models if it.model_id == state.model), state.model)
@@ -76,7 +76,7 @@ def _usage(state: SessionState) -> list[Span]:
 
 
 def _apart(left: Sequence[Span], right: Sequence[Span], width: int) -> Row:
-    """Two texts at both ends of a row; the right one gives way."""
+    """Return two texts at both ends of a row; the right one is shortened first."""
     used = sum(cell_len(text) for text, _ in left)
     kept = list(right)
     while kept and used + sum(cell_len(text) for text, _ in kept) + 1 > width:
@@ -92,7 +92,7 @@ def _cut(spans: Sequence[Span], width: int) -> Row:
 
 
 def tabs(conversations: Sequence[Conversation], front: Conversation | None, width: int) -> Row:
-    """One entry for each conversation: its number, the agent, its title and how it stands."""
+    """Return one entry for each conversation: its number, the agent, its title and its status."""
     room = max(12, width // max(1, len(conversations)) - 1)
     spans: list[Span] = []
     for number, one in enumerate(conversations, 1):
@@ -119,7 +119,7 @@ def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
 
 
 def _steps(entries: Sequence[updates.PlanEntry], most: int) -> list[Paragraph]:
-    """The first steps of a plan, and how many more there are."""
+    """Return the first steps of a plan, and how many more there are."""
     lines: list[Paragraph] = []
     for entry in entries[:most]:
         sign, style = STEP_SIGNS.get(entry.status, STEP_SIGNS["pending"])
@@ -131,7 +131,7 @@ def _steps(entries: Sequence[updates.PlanEntry], most: int) -> list[Paragraph]:
 
 
 def extensions(session: RemoteSession | None, shown: Iterable[type[Extension[Any]]]) -> list[Paragraph]:
-    """What extensions of the protocol say about the session, such as its goal: one line each."""
+    """Return the summaries of the protocol's extensions about the session, such as its goal: one line each."""
     told = {} if session is None else {it.label or it.name: session.extension(it).summary for it in shown}
     return [
         Paragraph([(label(said, 300), "")], ((f" {label(name, 30)} ", "accent"),), wrap="cut")
@@ -149,7 +149,7 @@ LISTED = 8
 
 
 def completions(entries: Sequence[Completion], chosen: int, width: int) -> list[Paragraph]:
-    """The part of the completions around the chosen one, in columns; how many there are stands at the right.
+    """Return the part of the completions around the chosen one, in columns; their number is at the right.
 
     >>> from accord_tools.tui.editor import Completion
     >>> rows = completions([Completion(f"/{n}", "does it", "") for n in range(20)], 10, 40)
@@ -181,11 +181,11 @@ def _column(text: str, style: str, width: int) -> Row:
 
 
 WIDE, TEXT = 120, 102
-"""Columns of the screen from which on there is a sidebar, and of the conversation, beside which it may grow."""
+"""Columns of the screen above which there is a sidebar, and of the conversation, beside which it may grow."""
 
 
 def side_width(width: int) -> int:
-    """The columns of the sidebar in a screen of this width; 0 where it has no room.
+    """Return the columns of the sidebar in a screen of this width; 0 if there is no room.
 
     >>> side_width(119), side_width(120), side_width(200)
     (0, 32, 44)
@@ -194,7 +194,7 @@ def side_width(width: int) -> int:
 
 
 def side(conversation: Conversation, width: int) -> list[Paragraph]:
-    """The sidebar: how the session is set, the plan, the changed files, what was used, and what waits."""
+    """Return the sidebar: the session's settings, the plan, the changed files, the usage, and the queue."""
     state = conversation.state
     shown = [*_section("Session", [_pair(it, width) for it in _session(conversation)])]
     shown += _section("Plan", _steps(state.plan, SIDE_ROWS), f"{_done(state)} of {len(state.plan)}")
@@ -245,7 +245,7 @@ def _file(path: str, added: int, removed: int, width: int) -> Paragraph:
 
 
 def welcome(conversation: Conversation) -> list[Paragraph]:
-    """What stands in a conversation in which nothing was said yet."""
+    """Return the text of an empty conversation."""
     choice, name = conversation.connection.choice, label(conversation.connection.name, 60)
     about = [(f"  {label(choice.where, 200)}", "dim")] if choice.where else []
     lines: list[Sequence[Span]] = [[(name, "bold accent"), *about], [("", "")]]
@@ -268,7 +268,7 @@ _FIRST_KEYS = (
 
 
 def attached(files: Sequence[Path]) -> Row | None:
-    """The files that go with the next prompt; None if there are none."""
+    """Return the files for the next prompt; None if there are none."""
     if not files:
         return None
     spans: list[Span] = [(" + ", "accent")]
@@ -279,7 +279,7 @@ def attached(files: Sequence[Path]) -> Row | None:
 
 
 def suggested(suggestions: Sequence[str], text: str) -> Row | None:
-    """The prompts that the agent suggests; None if there are none, or the user writes something else."""
+    """Return the prompts that the agent suggests; None if there are none, or the user writes something else."""
     if not suggestions or (text and text not in suggestions):
         return None
     spans: list[Span] = [(" tab ", "accent")]
@@ -290,7 +290,7 @@ def suggested(suggestions: Sequence[str], text: str) -> Row | None:
 
 
 def work(conversation: Conversation, now: float) -> Row | None:
-    """What the conversation waits for; None if nothing."""
+    """Describe what the conversation waits for; None if nothing."""
     status = conversation.status
     until = " until you have answered" if status == "asks" else ""
     queued = f"  {len(conversation.queue)} queued{until} (ctrl+u takes one back)" if conversation.queue else ""

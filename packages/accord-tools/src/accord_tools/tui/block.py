@@ -1,7 +1,7 @@
-"""`Block`: a part of the transcript that is drawn by itself; the blocks of messages, tool calls and notes.
+"""`Block`: a part of the transcript that is drawn separately; the blocks of messages, tool calls and notes.
 
-A block keeps the strips that it was drawn as, for one width and one look. Only a block that has changed is drawn again,
-and one that was never seen is not drawn at all: its height is estimated until then.
+A block caches the strips of its drawing, for one width and one look. Only a block that has changed is drawn again, and
+one that was never in sight is not drawn at all: its height is estimated until then.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from accord_tools.tui.picture_strips import Pictures, PictureStrip
 
 @dataclass(frozen=True)
 class TerminalView:
-    """A terminal as it stands now, whoever runs its command."""
+    """The present state of a terminal, whoever runs its command."""
 
     text: str
     """The output so far."""
@@ -47,7 +47,7 @@ class TerminalView:
 
 @dataclass
 class Look:
-    """How blocks are drawn."""
+    """The settings for drawing blocks."""
 
     palette: Palette
     width: int
@@ -69,13 +69,13 @@ class Block:
     """A part of the transcript."""
 
     opens_with = ""
-    """The member of `Look` that says whether all of its kind are open."""
+    """The member of `Look` that decides whether all of its kind are open."""
 
     def __init__(self, entry: Any = None) -> None:
         self.entry = entry
-        """What it shows of the timeline, as it stands."""
+        """Its entry of the timeline, in its present state."""
         self.is_open: bool | None = None
-        """Whether the user has opened or folded it; None for what is usual."""
+        """Whether the user has opened or folded it; None for the default."""
         self.is_chosen = False
         """Whether the block cursor is on it."""
         self._strips: list[Strip] | None = None
@@ -93,7 +93,7 @@ class Block:
 
     @property
     def height(self) -> int:
-        """How many rows it takes, roughly until it was drawn."""
+        """Return how many rows it takes, approximately until it was drawn."""
         return self._estimate if self._strips is None else len(self._strips)
 
     @property
@@ -103,16 +103,16 @@ class Block:
 
     @property
     def strips(self) -> Sequence[Strip]:
-        """What it was drawn as."""
+        """Return its drawn strips."""
         return self._strips or ()
 
     def changed(self) -> None:
-        """Have it drawn again; until then it keeps its height."""
+        """Mark it for redrawing; until then it keeps its height."""
         self._estimate = self.height
         self._strips = None
 
     def resized(self) -> None:
-        """Have it drawn again for another width or look."""
+        """Mark it for redrawing in another width or look."""
         self.changed()
 
     @property
@@ -121,7 +121,7 @@ class Block:
         return False
 
     def draw(self, look: Look) -> Sequence[Strip]:
-        """Its strips, drawn if they are not known."""
+        """Return its strips, drawn if they are not cached."""
         if self._strips is None:
             strips = self._drawn(look)
             if self.is_chosen:
@@ -133,7 +133,7 @@ class Block:
         return look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
 
     def content(self, blocks: Sequence[object], look: Look) -> list[Strip]:
-        """Content that is not text: words, and images once they are drawn."""
+        """Return content that is not text: words, and images once they are drawn."""
         return look.pictures.strips(blocks, look.width, look.palette, self.changed, is_ascii=look.is_ascii)
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
@@ -141,7 +141,7 @@ class Block:
         raise NotImplementedError
 
     def update(self, entry: Any) -> None:
-        """Take its entry as it is now."""
+        """Set its entry to its present state."""
         self.entry = entry
         self.changed()
 
@@ -155,7 +155,7 @@ class Block:
         self.changed()
 
     def copied(self) -> str:
-        """The text that copying the block gives."""
+        """Return the text for copying the block."""
         return ""
 
 
@@ -167,7 +167,7 @@ def _marked(strip: Strip, look: Look) -> Strip:
 
 
 class NoteBlock(Block):
-    """Something that the chat itself says: a notice, an error, how a question was answered."""
+    """A message of the chat itself: a notice, an error, how a question was answered."""
 
     def __init__(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class NoteBlock(Block):
 LONG_THOUGHT = 20_000
 """Characters at the end of an open thought that are shown."""
 LONG_PROMPT = 12
-"""Rows of a prompt that are shown of a longer one, unless it is opened."""
+"""Rows of a longer prompt that are shown, unless it is opened."""
 OPEN_PROMPT = 1_000
 """Rows of an open prompt that are shown."""
 
@@ -208,14 +208,14 @@ class MessageBlock(Block):
 
 
 class AgentBlock(MessageBlock):
-    """A message of the agent, as Markdown. What is final is drawn once."""
+    """A message of the agent, as Markdown. The final part is drawn once."""
 
     def __init__(self, message: Message) -> None:
         super().__init__(message)
         self._growing = GrowingMarkdown()
         self._final: list[Strip] = []
         self._ends: list[int] = []
-        """For each final paragraph, how many strips there are up to its end."""
+        """The number of strips up to the end of each final paragraph."""
         self._was: list[Paragraph] = []
         """The final paragraphs that were drawn."""
 
@@ -246,7 +246,7 @@ class AgentBlock(MessageBlock):
         return self._growing.is_behind
 
     def _unchanged(self) -> int:
-        """How many final paragraphs are those that were drawn. Only the newest can differ: a fence that was closed."""
+        """Return how many final paragraphs were drawn already. Only the newest can differ: a fence that was closed."""
         final, was = self._growing.final, self._was
         same = min(len(final), len(was))
         if same and final[0] is not was[0]:
@@ -288,7 +288,7 @@ class PromptBlock(MessageBlock):
 
 
 class ThoughtBlock(MessageBlock):
-    """What the agent thinks aloud: its last line, or all of it."""
+    """The agent's reasoning: its last line, or all of it."""
 
     opens_with = "thoughts_open"
 
@@ -315,14 +315,14 @@ OPEN_ROWS = 600
 MOST_PARTS = 50
 """Parts of a call's content that are shown."""
 WIDE = 90
-"""Columns from which on diffs stand side by side."""
+"""Columns above which diffs are shown side by side."""
 
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
 _PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
 _BLANK: Row = (("     ", ""),)
 _BAD: Row = (("   ┃ ", "bad"),)
-"""What rows of the output of a failed call begin with."""
+"""The prefix of rows in the output of a failed call."""
 
 
 class ToolBlock(Block):
@@ -397,7 +397,7 @@ class ToolBlock(Block):
         return Paragraph(spans, ((f" {sign} ", style),), (("   ", ""),))
 
     def _hidden(self) -> str:
-        """What a folded call does not show, in a word."""
+        """Describe what a folded call hides, in a word."""
         if self.entry.kind in _QUIET and self.entry.status != "failed" and (text := self.entry.text):
             lines = text.strip("\n").count("\n") + 1
             return counted(lines, "line")
@@ -446,12 +446,12 @@ def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPE
 
 
 def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
-    """Some of these lines, indented, and how many more there are; `count` if not all are given."""
+    """Return some of these lines, indented, and how many more there are; `count` if not all are given."""
     return [line.under(_BLANK) for line in shortened(lines, most, count)]
 
 
 def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
-    """A diff of version 2: what happened to each file, and the lines of its patch."""
+    """Return a diff of version 2: the kind of change of each file, and the lines of its patch."""
     first: Row = (("   ± ", "dim"),)
     done = [line.replace(f" {look.folder}{os.sep}", " ") if look.folder else line for line in diff.summary[:most]]
     shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in done]
@@ -464,7 +464,7 @@ def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
 
 
 def _failure(terminal: TerminalView | None) -> str | None:
-    """How a command ended that failed; None for another one."""
+    """Describe how a command failed; None for another one."""
     return None if terminal is None or terminal.is_good else terminal.ending
 
 

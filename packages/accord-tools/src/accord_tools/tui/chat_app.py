@@ -1,4 +1,4 @@
-"""`ChatApp`: the terminal client; and what the keys and commands for the screen do: write, read, find, copy, review."""
+"""`ChatApp`: the terminal client; and the actions for the screen: write, read, find, copy, review."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from accord_tools.tui.transcript import FindBar, Transcript
 from accord_tools.tui.widgets import Debounce
 
 SAVE = 1.0
-"""Seconds after an edit until drafts are kept on disk."""
+"""Seconds after an edit until drafts are stored on disk."""
 
 
 class ChatApp(SessionActions):
@@ -62,7 +62,7 @@ class ChatApp(SessionActions):
         conversation.note("Usage", "\n".join(lines) or "the agent reports none", "accent")
 
     def action_about(self) -> None:
-        """Show what the agent is and offers."""
+        """Show the agent's name and capabilities."""
         conversation = self.in_front
         remote, session = conversation.connection.remote, conversation.session
         lines = [f"command: {conversation.connection.choice.where}"] if conversation.connection.choice.where else []
@@ -90,7 +90,7 @@ class ChatApp(SessionActions):
             self.theme = chosen or before
 
     async def action_settings(self) -> None:
-        """Show all settings, what holds and from where it comes, and change them."""
+        """Show all settings with their values and sources, and change them."""
         await change_settings(self)
 
     def action_wire(self) -> None:
@@ -127,7 +127,7 @@ class ChatApp(SessionActions):
         await asyncio.to_thread(webbrowser.open, question.question.link.url)
 
     def action_show_question(self, question: Question) -> None:
-        """Show all of what is asked."""
+        """Show the whole question."""
         self.push_screen(ReaderScreen.of_question(question, str(self.in_front.folder)))
 
     # What goes on
@@ -147,7 +147,7 @@ class ChatApp(SessionActions):
         conversation.note("MCP servers", printable(text), "accent")
 
     async def action_inspect(self) -> None:
-        """Open the inspector on what this agent and the chat say to each other."""
+        """Open the inspector on the messages between this agent and the chat."""
         conversation = self.in_front
         connection = conversation.connection
         url = self._inspected.get(connection)
@@ -321,7 +321,7 @@ class ChatApp(SessionActions):
         self.editor.insert((f'@"{name}" ' if " " in name else f"@{name} ") if inside else name)
 
     def action_clear_or_quit(self) -> None:
-        """Copy what is selected; else clear the editor; else quit the second time."""
+        """Copy the selection; else clear the editor; else quit the second time."""
         selected = self.screen.get_selected_text()
         if selected:
             self.copy_to_clipboard(selected)
@@ -359,7 +359,7 @@ class ChatApp(SessionActions):
             self._show_suggestions(self.front)
 
     def _save_drafts(self) -> None:
-        """Keep what is written, so that it outlives a crash."""
+        """Store the drafts, so that they outlive a crash."""
         drafts = [(self.place_of(one), one.draft) for one in self.conversations]
 
         def save() -> None:
@@ -399,15 +399,15 @@ class ChatApp(SessionActions):
             transcript.go_to_end()
 
     def on_question_bar_wanted(self, event: QuestionBar.Wanted) -> None:
-        """Do what an answer needs besides its key."""
+        """Run the action that an answer needs besides its key."""
         self.run_command(event.action, event.question)
 
     def action_say_instead(self) -> None:
-        """Have the user say what the agent should do instead of what was rejected."""
+        """Let the user write what the agent should do instead of the rejected action."""
         self.editor.placeholder = "What should the agent do instead?"
 
     def on_key(self, event: events.Key) -> None:
-        """Keys of a chosen block, and between the editor and the question."""
+        """Handle keys of a chosen block, and between the editor and the question."""
         transcript = self.transcript
         if transcript is None or self.screen is not self.screen_stack[0]:
             return
@@ -418,7 +418,7 @@ class ChatApp(SessionActions):
             self._on_block_key(transcript, event)
 
     def _on_block_key(self, transcript: Transcript, event: events.Key) -> None:
-        """A key while a block is chosen; a text goes into the editor."""
+        """Handle a key while a block is chosen; a text goes into the editor."""
         block = transcript.cursor
         assert block is not None
         if event.key in ("enter", "space"):
@@ -437,7 +437,7 @@ class ChatApp(SessionActions):
 
 
 def _server(server: v1.McpServer) -> tuple[str, str]:
-    """How a server is reached, and where."""
+    """Describe how to reach a server."""
     if isinstance(server, v1.McpServerStdio):
         return "stdio", shlex.join([server.command, *server.args])
     kind = type(server).__name__.removeprefix("McpServer").lower()

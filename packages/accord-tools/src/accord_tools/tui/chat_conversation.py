@@ -1,9 +1,9 @@
-"""`Conversation`: one session of the chat: its turns, the prompts that wait, its questions and its notes.
+"""`Conversation`: one session of the chat: its turns, its queued prompts, its questions and its notes.
 
 It holds no widget. Widgets read it, and are called after each change. Turns run one at a time in a task of the
 conversation; a prompt that is sent meanwhile waits in the queue, where the user may still change it.
 
-A terminal is shown in the same way whoever runs its command: we, or the agent in one of two ways.
+A terminal is shown in the same way whoever runs its command: the chat, or the agent in one of two ways.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ Status = Literal["starting", "login", "failed", "idle", "busy", "asks", "closed"
 
 
 class Note(NamedTuple):
-    """Something of ours that stands in the conversation."""
+    """A note of the chat in the conversation."""
 
     place: int
-    """Before which entry of the timeline it stands."""
+    """The index of the timeline's entry before which it is shown."""
     block: Block
 
 
@@ -60,7 +60,7 @@ class Prompt(NamedTuple):
 
     text: str
     files: tuple[Path, ...] = ()
-    """The files that go with it."""
+    """The attached files."""
 
 
 class Conversation:
@@ -72,7 +72,7 @@ class Conversation:
         self.session: RemoteSession | None = None
         self.state = SessionState()
         self.notes: list[Note] = []
-        """What the chat itself says, and the questions, in order."""
+        """The chat's own notes, and the questions, in order."""
         self.questions: list[Question] = []
         """The open questions, the oldest first."""
         self.queue: list[Prompt] = []
@@ -80,13 +80,13 @@ class Conversation:
         self.command: UserCommand | None = None
         """The latest command of the user."""
         self.attached: list[Path] = []
-        """The files that go with the next prompt."""
+        """The files for the next prompt."""
         self.error: AccordError | None = None
         """Why the session could not be opened."""
         self.draft = ""
-        """What stands in the editor while another conversation is in front."""
+        """The text of the editor while another conversation is in front."""
         self.returned = ""
-        """Queued prompts that go back to the editor, because the turn before them failed or was stopped."""
+        """Queued prompts that return to the editor, because the turn before them failed or was stopped."""
         self.busy_since: float | None = None
         self.last: Outcome | None = None
         """How the latest turn ended."""
@@ -124,7 +124,7 @@ class Conversation:
         return [text for it in offered[:MOST_SUGGESTED] if (text := _suggested_text(it)).strip()]
 
     def _suggested_parts(self, text: str) -> list[v1.ContentBlock]:
-        """What a suggested prompt holds besides its text, if this text is one."""
+        """Return the content of a suggested prompt besides its text, if this text is one."""
         found = (it for it in self.state.suggestions if _suggested_text(it) == text)
         return [block for block in next(found, _NO_PROMPT).prompt if not isinstance(block, v1.TextContent)]
 
@@ -141,7 +141,7 @@ class Conversation:
         return end
 
     def tell(self) -> None:
-        """Tell the observers that something has changed."""
+        """Notify the observers of a change."""
         for observer in list(self._observers):
             observer()
 
@@ -163,7 +163,7 @@ class Conversation:
         self._notices = len(self.state.notices)
 
     def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "") -> None:
-        """Say something in the conversation."""
+        """Show a note in the conversation."""
         self._add(NoteBlock(title, text, style, symbol or _SYMBOLS.get(style, "•")))
 
     def _add(self, block: Block) -> None:
@@ -174,7 +174,7 @@ class Conversation:
 
     @property
     def title(self) -> str:
-        """The session's title, or what stands for it: what the user asked for first, or the folder."""
+        """The session's title, or a substitute: the user's first request, or the folder."""
         asked = next((it.text for it in self.state.messages if it.speaker == "user"), "")
         return self.state.title or prompt_title(asked) or self.folder.name or str(self.folder)
 
@@ -230,7 +230,7 @@ class Conversation:
         self._next()
 
     def go_on_from(self, before: Conversation, session: RemoteSession, *, is_whole: bool) -> None:
-        """Show this session, which holds what another conversation began with."""
+        """Show this session, which contains the beginning of another conversation."""
         self.is_whole = is_whole
         self._earlier = [*before._earlier, *([before.session.id] if before.session is not None else [])]
         self.adopt(session)
@@ -240,13 +240,15 @@ class Conversation:
     # What was changed, and when
 
     def changes(self) -> list[AgentWrite]:
-        """What the agent has written through the chat in this conversation, the oldest first."""
+        """Return the agent's writes through the chat in this conversation, the oldest first."""
         session = self.session
         known = ("", *self._earlier, *([session.id] if session is not None else []))
         return [it for it in self.connection.files.changes if session is None or it.session_id in known]
 
     def sent_at(self, place: int) -> float:
-        """When the message at this place of the timeline was sent; 0 if it was before the session was opened here."""
+        """Return when the message at this place of the timeline was sent; 0 if it was before the session was opened
+        here.
+        """
         return next((at for first, at in reversed(self._sent) if first <= place), 0.0)
 
     def prompt_places(self) -> list[int]:
@@ -327,7 +329,7 @@ class Conversation:
             self.after_turn()
 
     async def _parts(self, session: RemoteSession, text: str) -> Sequence[v1.ContentBlock]:
-        """What a prompt mentions besides whole files."""
+        """Return the mentions in a prompt besides whole files."""
         remote = self.connection.remote
         if remote is None or not mentions_parts(text):
             return ()
@@ -336,7 +338,7 @@ class Conversation:
         return await self.with_trust(lambda: mentioned(text, session.cwd, takes, is_folder_trusted, output))
 
     async def with_trust(self, work: Callable[[], T]) -> T:
-        """Do something in a thread that may ask git; if the folder is not trusted yet, the user is asked before."""
+        """Run something in a thread that may use git; if the folder is not trusted yet, the user is asked before."""
         while True:
             try:
                 return await asyncio.to_thread(work)
@@ -354,7 +356,7 @@ class Conversation:
             self._return_queue()
 
     def _return_queue(self) -> None:
-        """Have the queued prompts go back to the editor, in their order."""
+        """Return the queued prompts to the editor, in their order."""
         waiting, self.queue[:] = list(self.queue), []
         if waiting:
             self.returned = "\n\n".join(it for it in (self.returned, *(one.text for one in waiting)) if it)
@@ -404,7 +406,7 @@ class Conversation:
     # Questions
 
     async def ask(self, question: Question) -> Any:
-        """Ask the user; returns the answer. The question goes away if this is cancelled."""
+        """Ask the user; returns the answer. The question disappears if this is cancelled."""
         self.questions.append(question)
         self._add(question.block)
         try:
@@ -445,7 +447,7 @@ class Conversation:
         return changed
 
     def terminal(self, terminal_id: str) -> TerminalView | None:
-        """A terminal as it stands, whoever runs it."""
+        """Return a terminal's present state, whoever runs it."""
         if (lent := self._lent.get(terminal_id)) is not None:
             return _terminal_view(lent.text, lent.exit_status, " ".join(lent.command))
         if (display := self._display.get(terminal_id)) is not None:
@@ -464,7 +466,7 @@ class Conversation:
     # The end
 
     async def close(self) -> None:
-        """Close the session; the agent goes on."""
+        """Close the session; the agent continues."""
         if self.command is not None and self.command.is_running:
             await self.command.terminal.release()
         if self._turns is not None:
@@ -478,7 +480,7 @@ class Conversation:
 
 
 def _terminal_view(text: str, status: Any, command: str | None) -> TerminalView:
-    """A terminal whose command has ended with this status; None while it runs."""
+    """Return a terminal whose command has ended with this status; None while it runs."""
     code, signal = getattr(status, "exit_code", None), getattr(status, "signal", None)
     ending = None if status is None else ending_of(code, signal)
     return TerminalView(text, ending, code in (None, 0) and not signal, command)
@@ -489,7 +491,7 @@ _NO_PROMPT = updates.PromptSuggestion([])
 
 
 def _suggested_text(suggestion: updates.PromptSuggestion) -> str:
-    """The text of a suggested prompt, which the editor takes; an agent wrote it."""
+    """Return the text of a suggested prompt for the editor; an agent wrote it."""
     blocks = (block.text for block in suggestion.prompt if isinstance(block, v1.TextContent))
     return printable("".join(blocks)[:LONGEST_SUGGESTED])
 

@@ -1,4 +1,4 @@
-"""`ChatOptions`: how a chat begins; and the user's settings: the table `[chat]` of the file that has their named
+"""`ChatOptions`: the beginning of a chat; and the user's settings: the table `[chat]` of the file with their named
 agents.
 
     [chat]
@@ -7,7 +7,7 @@ agents.
     images = "blocks"               how images are shown, whatever the terminal says
     keys = { sessions = "f2" }      other keys, by the names of actions
 
-Only the user's own file is read: a project must not give keys another meaning.
+Only the user's own file is read: a project must not rebind keys.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ IMAGES: Sequence[Images] = get_args(Images)
 
 
 class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user has set for the chat."""
+    """The user's settings for the chat."""
 
     theme: str | None = None
     """The name of a theme; `/theme` lists them."""
     remember: bool = False
-    """Whether an answer that says "always" holds in later chats, too."""
+    """Whether an "always" answer applies to later chats, too."""
     bell: bool = True
     """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
     images: Images = "auto"
@@ -50,14 +50,14 @@ class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sidebar: bool = True
     """Whether the sidebar is shown where there is room for it."""
     max_cost: float | None = None
-    """What a turn may cost, in the currency that the agent reports."""
+    """The most a turn may cost, in the currency that the agent reports."""
     max_turns: int | None = None
-    """In how many rounds a turn may use tools."""
+    """The most rounds in which a turn may use tools."""
     max_time: float | None = None
     """Seconds that a turn may take."""
 
     def budget(self, **given: Any) -> Budget | None:
-        """The budget of each turn; what is given goes before what is set."""
+        """Return the budget of each turn; options take precedence over settings."""
         limits = {
             name: getattr(self, name) if given.get(name) is None else given[name]
             for name in ("max_cost", "max_turns", "max_time")
@@ -66,7 +66,7 @@ class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_settings() -> ChatSettings:
-    """The settings of the user's file; raises ConfigurationError for what is invalid, and says where."""
+    """Return the settings of the user's file; raises ConfigurationError for invalid ones, with the place."""
     path = user_file()
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -78,7 +78,7 @@ def read_settings() -> ChatSettings:
 
 
 def parse(given: Any, source: str) -> ChatSettings:
-    """The settings of a table; raises ConfigurationError, which names the place.
+    """Return the settings of a table; raises ConfigurationError, which names the place.
 
     >>> parse({"keys": {"sessions": "f2"}}, "file").keys
     {'sessions': 'f2'}
@@ -105,19 +105,19 @@ def parse(given: Any, source: str) -> ChatSettings:
 
 
 Clock: TypeAlias = Callable[[Message], float]
-"""Says when an event of the screen came."""
+"""Returns when an event of the screen came."""
 
 
 @dataclass(frozen=True)
 class ChatOptions:
-    """How a chat begins."""
+    """The options with which a chat begins."""
 
     folder: Path
     agents: Sequence[AgentChoice] = ()
     """The agents that the user may choose from."""
     images: Images = "auto"
     about: str = ""
-    """What stands below the list of agents: which keys of models are set."""
+    """The text below the list of agents: which keys of models are set."""
     find_agent: Callable[[str], AgentChoice] | None = None
     """Finds an agent of the registry by its id; None if only `agents` are offered."""
     prompt: str | None = None
@@ -143,10 +143,10 @@ class ChatOptions:
     graphics: Graphics = field(default_factory=Graphics)
     """How the terminal shows images."""
     typed: str = ""
-    """What the user typed before the screen was there."""
+    """The user's input before the screen appeared."""
     worktrees: list[Worktree] = field(default_factory=list[Worktree])
     """The git worktrees that were made; the first session works in the first one, and the chat adds its own."""
     keeps: bool = True
-    """Whether drafts and prompts are kept between runs."""
+    """Whether drafts and prompts are stored between runs."""
     clock: Clock = attrgetter("time")
-    """Says when a key came, in seconds."""
+    """Returns when a key came, in seconds."""

@@ -1,14 +1,14 @@
-"""What the chat keeps between runs: drafts that were not sent, earlier prompts, and the words of sessions.
+"""The chat's data between runs: drafts that were not sent, earlier prompts, and previews of sessions.
 
-Each is a file of the user. Drafts stand by program and folder, so that a chat that ends in any way finds its words
+Each is a file of the user. Drafts are stored by program and folder, so that a chat that ends in any way finds its text
 again. The first and last words of a session are its preview in the list: agents list titles at most.
 
 A conversation can also be exported, as Markdown, HTML or JSON.
 
-The sessions of an agent as entries of a list: what the agent lists, and what the chat has kept of them.
+The sessions of an agent as entries of a list: the agent's list, combined with the chat's own data about them.
 
-A session may work in a new git worktree, a copy of the repository on a branch of its own. The chat never removes one:
-it holds the work. The user is told where it is, and what keeps or removes it.
+A session may work in a new git worktree, a copy of the repository on its own branch. The chat never removes one: it
+contains the work. The user learns where it is, and how to keep or remove it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
 LONGEST = 100_000
-"""Characters of a prompt that is kept."""
+"""Characters of a stored prompt."""
 
 
 class _Draft(msgspec.Struct):
@@ -61,11 +61,11 @@ class SessionWords(msgspec.Struct, frozen=True):
     first: str
     last: str
     title: str = ""
-    """What stands for the session's title in lists."""
+    """The substitute for the session's title in lists."""
 
     @property
     def preview(self) -> str:
-        """Both, each on its line."""
+        """Return both, each on its line."""
         return "\n".join(it for it in (self.first and f"> {self.first}", self.last and f"  {self.last}") if it)
 
 
@@ -79,19 +79,19 @@ def place_of(program: str, folder: str | Path) -> str:
 
 
 def draft(place: str) -> str:
-    """The draft that was kept; empty if there is none."""
+    """Return the stored draft; empty if there is none."""
     return next((it.text for it in _DRAFTS.read() if it.place == place), "")
 
 
 def keep_draft(place: str, text: str) -> None:
-    """Keep a draft, or forget it if it is empty. If the folder cannot be written, the chat goes on without."""
+    """Store a draft, or delete it if it is empty. If the folder cannot be written, the chat continues without."""
     with suppress(OSError), _DRAFTS.changed() as drafts:
         others = [it for it in drafts if it.place != place]
         drafts[:] = [*others, *([_Draft(place, text[:LONGEST])] if text.strip() else [])][-MOST_DRAFTS:]
 
 
 def prompts() -> list[str]:
-    """Earlier prompts, the oldest first."""
+    """Return earlier prompts, the oldest first."""
     with suppress(OSError):
         lines = _prompts_file().read_bytes().splitlines()[-MOST_PROMPTS:]
         return [text for line in lines if (text := _text(line)) is not None]
@@ -135,14 +135,14 @@ def last_entries(agents: Sequence[AgentChoice]) -> list[Entry]:
 
 
 def keep_words(words: SessionWords) -> None:
-    """Keep the words of a session, in place of earlier ones."""
+    """Store the preview of a session, replacing an earlier one."""
     with suppress(OSError), _WORDS.changed() as kept:
         key = (words.program, words.session_id)
         kept[:] = [*(it for it in kept if (it.program, it.session_id) != key), words][-MOST_SESSIONS:]
 
 
 def kept_words(program: str) -> dict[str, SessionWords]:
-    """The words that were kept of a program's sessions, by their ids."""
+    """Return the stored previews of a program's sessions, by their ids."""
     return {it.session_id: it for it in _WORDS.read() if it.program == program}
 
 
@@ -160,7 +160,9 @@ _PAGE = """<!doctype html>
 
 
 def export(conversation: Conversation, path: Path) -> Path:
-    """Write a conversation; returns the file. Raises ValueError for a name whose end says no format, or that exists."""
+    """Write a conversation; returns the file. Raises ValueError for a name without a known ending, or an
+    existing one.
+    """
     writers = {".md": _markdown, ".html": _html, ".json": _json}
     path = path.expanduser()
     if path.suffix not in writers:
@@ -176,7 +178,7 @@ def _markdown(conversation: Conversation) -> str:
 
 
 def _html(conversation: Conversation) -> str:
-    """The texts as they are, escaped: nothing of an agent acts in the page."""
+    """Return the texts escaped: nothing of an agent is active in the page."""
     parts: list[str] = []
     for entry in conversation.state.timeline:
         if isinstance(entry, Message):
@@ -201,13 +203,13 @@ PREVIEWED = 200
 
 
 def program_of(conversation: Conversation) -> str:
-    """What the sessions of a conversation's agent are kept by."""
+    """Return the key under which the sessions of a conversation's agent are stored."""
     choice = conversation.connection.choice
     return choice.program or choice.name
 
 
 def words_of(conversation: Conversation) -> SessionWords | None:
-    """The first words of the user and the last ones of the agent; None before there are any."""
+    """Return the first words of the user and the last ones of the agent; None before there are any."""
     if conversation.session is None:
         return None
     said = [it for it in conversation.state.messages if it.speaker in ("user", "agent") and it.text.strip()]
@@ -222,7 +224,7 @@ def words_of(conversation: Conversation) -> SessionWords | None:
 async def session_entries(
     conversation: Conversation, open_here: Iterable[Conversation], folder: str | None = None
 ) -> list[Entry]:
-    """The sessions that the agent lists, the latest first; of one that lists none, those that we opened."""
+    """Return the agent's listed sessions, the latest first; if it lists none, those that we opened."""
     remote = await conversation.connection.ready()
     program = program_of(conversation)
     kept = await asyncio.to_thread(kept_words, program)
@@ -249,18 +251,18 @@ class Worktree(NamedTuple):
     path: Path
     """Its top folder."""
     folder: Path
-    """The folder in it that stands for the one in which the user was."""
+    """The folder in it that corresponds to the user's folder."""
     branch: str
     """Its branch, which is new."""
     repository: Path
     """The top folder of the working tree that it was made from."""
     left_out: int
-    """How many files of that tree have changes that are not committed, and so are not in it."""
+    """How many files of that tree have uncommitted changes, and so are not in it."""
     unfiltered: int = 0
     """How many files are as git stores them, because a filter, such as that of Git LFS, would make them."""
 
     def described(self) -> str:
-        """Where it is, and how it is kept or removed."""
+        """Describe where it is, and how it is kept or removed."""
         there, tree = shlex.quote(str(self.repository)), shlex.quote(str(self.path))
         lines = [
             f"folder:  {self.folder}",
@@ -280,7 +282,7 @@ class Worktree(NamedTuple):
 def new_worktree(folder: Path, trusts: Callable[[Repository], bool], name: str = "") -> Worktree:
     """Make a worktree from the last commit of the repository of a folder.
 
-    Raises ValueError if that is not possible, and FolderNotTrusted unless `trusts` says that git may run.
+    Raises ValueError if that is not possible, and FolderNotTrusted unless `trusts` allows git to run.
     """
     if name and (_NAME.fullmatch(name) is None or ".." in name or name.endswith((".", ".lock"))):
         raise ValueError(f"a worktree's name must be letters, digits, '.', '_' or '-', got {name!r}")

@@ -1,9 +1,9 @@
-"""`AgentConnection`: one agent that the chat has started, the conversations with it, and what it may use.
+"""`AgentConnection`: one agent that the chat has started, its conversations, and its permissions.
 
-The connection lives in a task of its own, from the start of the chat until the chat closes it. Conversations wait for
-`ready`. What the agent asks reaches the conversation that it is about.
+The connection lives in its own task, from the start of the chat until the chat closes it. Conversations wait for
+`ready`. The agent's requests reach the conversation that they are about.
 
-Errors of an agent are explained here: what failed, what the agent said of it, and what to do.
+Errors of an agent are explained here: the failure, the agent's own text, and the remedy.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Qu
 
 STDERR_LINES = 200
 FRAMES, FRAME_BYTES = 500, 4 * 1024 * 1024
-"""The latest frames that are kept for the wire pane: how many, and how many bytes in all."""
+"""The latest frames that are kept for the wire pane: their number, and their total size in bytes."""
 
 
 @dataclass(frozen=True)
@@ -64,25 +64,25 @@ class AgentChoice:
     name: str
     """The user's name for it."""
     target: Callable[[Callable[[str], object]], Where]
-    """Makes what `accord.connect` takes, from a function for the lines of its standard error."""
+    """Makes the target for `accord.connect`, given a function for the lines of its standard error."""
     where: str = ""
     """Its command or URL, for people."""
     program: str = ""
-    """What it is, whatever it calls itself; the key for its sessions."""
+    """Its identity, whatever name it reports; the key for its sessions."""
     mode: str | None = None
     config: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
     level: Level = "ask"
-    """What it may do without a question, where the command line says nothing."""
+    """Its level without a question, unless the command line sets one."""
     is_demo: bool = False
     """Whether it is the demo, which no model answers."""
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """What every agent of this chat is connected with."""
+    """The connection options of every agent of this chat."""
 
     allow: Level | None = None
-    """What all agents may do without a question, until the user changes it; None leaves it to the settings."""
+    """The level of all agents without a question, until the user changes it; None uses the settings."""
     policy: PermissionPolicy | None = None
     remembers: bool = False
     """Whether an "always" holds in later chats, too."""
@@ -115,7 +115,7 @@ class Partner(Protocol):
         """Note that a command has more output, or has ended."""
 
     def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
-        """Say something."""
+        """Show a note."""
 
     def tell(self) -> None:
         """Note that something has changed."""
@@ -137,14 +137,14 @@ class AgentConnection:
         self.watchers: list[Callable[[TraceEvent], object]] = []
         """Called with each message on the wire."""
         self.answers = ScopedAnswers(remembers=options.remembers)
-        """The user's answers that hold for longer than one question."""
+        """The user's answers that apply to more than one question."""
         level, policy = options.allow or choice.level, options.policy
         self.consent = UsePermissions(self._ask, level=level, policy=policy, remembered=self.answers)
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
         self.on_news: Callable[[], object] = lambda: None
-        """Called when the agent is ready, has failed, or has said something on its standard error."""
+        """Called when the agent is ready, has failed, or has written to its standard error."""
         self._ready = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -160,14 +160,14 @@ class AgentConnection:
         self._task = asyncio.create_task(self._run(), name=f"chat with {self.choice.name}")
 
     async def ready(self) -> RemoteAgent:
-        """Wait until the agent has started; raises the error that kept it from that."""
+        """Wait until the agent has started; raises the error that prevented it."""
         await self._ready.wait()
         if self.remote is None:
             raise self.error or AccordError(f"{self.choice.name} has ended")
         return self.remote
 
     async def close(self) -> None:
-        """End the agent and everything that it started."""
+        """End the agent and all its child processes."""
         self._closing.set()
         if self._task is not None:
             with suppress(AccordError):
@@ -205,7 +205,7 @@ class AgentConnection:
 
     @cached_property
     def shown_extensions(self) -> list[type[Extension[Any]]]:
-        """The installed extensions of the protocol that say something to the user."""
+        """Return the installed extensions of the protocol that have texts for the user."""
         parts = ("notice", "summary", "translate")
         return [it for it in installed_extensions() if any(map(it.overrides, parts))]
 
@@ -341,7 +341,7 @@ class RegistryChoice:
 
 
 async def registry_entries(known: Iterable[AgentChoice]) -> list[Entry]:
-    """The agents of the registry that have no name here yet, the installed ones first. An old index will do."""
+    """Return the agents of the registry without a name here, the installed ones first. An old index will do."""
     names = {choice.name for choice in known}
     try:
         return await asyncio.to_thread(_entries, names)

@@ -1,8 +1,7 @@
-"""`Editor`: where prompts are written: history, completion, and what to do when `enter` is pressed.
+"""`Editor`: for writing prompts: history, completion, and the action of `enter`.
 
-What can be completed is commands after `/` and files after `@`. The list is made in the same step as the key that asks
-for it, so a quick `enter` never takes what a list of an earlier moment has first. An exact name comes before all
-others.
+Commands after `/` and files after `@` can be completed. The list is made in the same step as the key that opens it, so
+a quick `enter` never takes the first entry of an earlier list. An exact name comes before all others.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MENTION = re.compile(r"(?<![\w@])@(\"[^\"\n]*|[^\s\"@]*)$")
 
 
 class Completion(NamedTuple):
-    """One entry: what is shown, what it says, and the text that replaces what was typed."""
+    """One entry: its text, its description, and the replacement for the typed text."""
 
     label: str
     about: str
@@ -37,13 +36,13 @@ class Completion(NamedTuple):
 
 
 class Completions(NamedTuple):
-    """The entries for what stands before the cursor, and how much of it they replace."""
+    """The entries for the text before the cursor, and how much of it they replace."""
 
     entries: Sequence[Completion]
     replaced: int
     """How many characters before the cursor an entry replaces."""
     is_exact: bool = False
-    """Whether what was typed is the first entry already."""
+    """Whether the typed text is the first entry already."""
 
 
 NOTHING = Completions((), 0)
@@ -54,14 +53,14 @@ _PARTS = (
 
 
 def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileList) -> Completions:
-    """The entries for the text before the cursor. `commands` are names and what they do."""
+    """Return the entries for the text before the cursor. `commands` are names and descriptions."""
     if "\n" not in before and (found := _COMMAND.fullmatch(before)) is not None:
         return _of_commands(found[1], commands)
     if (found := _MENTION.search(before)) is not None:
         typed = found[1].removeprefix('"')
         entries = [it for it in _PARTS if it.label.startswith(typed) and found[0][1:2] != '"']
         entries += [_of_path(path) for path in paths.matching(typed, FILES)]
-        # An entry that was typed as a whole is sent at once; one of a folder goes on.
+        # An entry that was typed as a whole is sent at once; one of a folder continues.
         return Completions(entries, len(found[0]), bool(entries) and entries[0].text.rstrip() == found[0])
     return NOTHING
 
@@ -77,7 +76,7 @@ def _of_commands(typed: str, commands: Sequence[tuple[str, str]]) -> Completions
 
 
 def _rank(name: str, wanted: str) -> int | None:
-    """How well a name fits: exactly, by its beginning, or somewhere; None if it does not."""
+    """Return how well a name fits: exactly, by its beginning, or somewhere; None if it does not."""
     if name == wanted:
         return 0
     if name.startswith(wanted):
@@ -105,7 +104,7 @@ class FileList:
         return len(self._paths)
 
     def matching(self, typed: str, most: int) -> list[str]:
-        """The paths that fit best what was typed."""
+        """Return the paths that fit the typed text best."""
         wanted = typed.casefold()
         found = [place for place, path in enumerate(self._folded) if wanted in path]
         if len(found) < most and wanted:
@@ -122,7 +121,7 @@ class FileList:
         return [self._paths[place] for place in sorted(found, key=lambda it: self._worth(it, wanted))[:most]]
 
     def _worth(self, place: int, wanted: str) -> tuple[int, int]:
-        """A place in the order: names that begin so, names that have it, paths that have it, the rest."""
+        """Return a sort key: names with this beginning, names that contain it, paths that contain it, the rest."""
         path = self._folded[place]
         name = path.rstrip("/").rpartition("/")[2]
         kind = 0 if name.startswith(wanted) else 1 if wanted in name else 2 if wanted in path else 3
@@ -166,15 +165,15 @@ class Editor(TextArea):
         history: Sequence[str],
         offer: Callable[[events.Key | events.Paste], bool],
     ) -> None:
-        """`offer` is asked about each key first, and returns whether somebody else takes it."""
+        """`offer` is called with each key first, and returns whether something else takes it."""
         super().__init__(soft_wrap=True, compact=True, highlight_cursor_line=False, tab_behavior="focus")
         self.cursor_blink = False  # a timer that draws while nothing happens
         self._complete = complete
         self._offer = offer
         self.prompts = list(history)
-        """Earlier prompts, the oldest first."""
+        """Return earlier prompts, the oldest first."""
         self._place: int | None = None
-        """Where in the history the text is from; None for a text of its own."""
+        """The place in the history of the present text; None for a new text."""
         self._unsent = ""
         self.found = NOTHING
         """The completions for the text before the cursor."""
@@ -246,7 +245,7 @@ class Editor(TextArea):
         return False
 
     def _enter(self) -> None:
-        """Send; where a list is open whose first entry is not what was typed, take that entry first."""
+        """Send; if a list is open whose first entry is not the typed text, insert that entry first."""
         found = self.found
         if found.entries and not found.is_exact:
             self.accept(found.entries[self.chosen])
@@ -256,7 +255,7 @@ class Editor(TextArea):
             self.post_message(self.Submitted(self.take()))
 
     def _take_suggestion(self, key: str) -> bool:
-        """Put a suggestion into the empty editor; `tab` goes on to the next one."""
+        """Put a suggestion into the empty editor; `tab` shows the next one."""
         if not self.suggestions or (self.text and (key != "tab" or self.text not in self.suggestions)):
             return False
         place = self.suggestions.index(self.text) + 1 if self.text else 0
@@ -297,12 +296,12 @@ class Editor(TextArea):
         self.post_message(self.Edited())
 
     def update_suggestion(self) -> None:
-        """Look at what can be completed, in the same step as the edit, so that the next key meets the new list."""
+        """Look up completions, in the same step as the edit, so that the next key meets the new list."""
         self._place = None
         self.refresh_completions()
 
     def refresh_completions(self) -> None:
-        """Look again at what can be completed."""
+        """Look up completions again."""
         self._show(self._complete(self.before_cursor))
 
     def _show(self, found: Completions) -> None:
@@ -312,7 +311,7 @@ class Editor(TextArea):
         self.found = found
 
     def accept(self, entry: Completion) -> None:
-        """Put an entry in the place of what was typed."""
+        """Replace the typed text by an entry."""
         row, column = self.cursor_location
         self.replace(entry.text, (row, column - self.found.replaced), (row, column))
         self._show(self._complete(self.before_cursor) if entry.text.endswith("/") else NOTHING)

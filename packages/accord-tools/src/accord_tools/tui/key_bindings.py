@@ -1,4 +1,4 @@
-"""The keys: one table that the bindings, the footer, the help and the documentation are made of.
+"""The keys: one table from which the bindings, the footer, the help and the documentation are made.
 
 `ctrl+j` breaks a line in every terminal; `shift+enter` only in those that report it.
 """
@@ -15,12 +15,12 @@ Group = Literal["Writing", "The agent", "Reading", "Sessions", "The chat", "A qu
 
 
 class Key(NamedTuple):
-    """One key, what it does, and where that is said."""
+    """One key, its action, and where it is documented."""
 
     key: str
     """The keys, separated by commas, as Textual names them."""
     action: str
-    """The action of the app; empty for a key that a widget handles by itself."""
+    """The action of the app; empty for a key that a widget handles itself."""
     does: str
     """Its effect, in a few words."""
     group: Group
@@ -87,10 +87,10 @@ def bindings() -> list[Binding]:
 
 
 def keep_alt_digits() -> None:
-    """Have alt with a digit reported as that key by terminals which send escape before the digit.
+    """Report alt with a digit as that key on terminals which send escape before the digit.
 
-    Textual takes these sequences for characters that one terminal of macOS means by them; every other terminal means
-    the key, and the chat goes to a session by it.
+    Textual interprets these sequences as characters of one terminal of macOS; every other terminal means the key, with
+    which the chat switches sessions.
     """
     sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
     for digit in "123456789":
@@ -98,7 +98,7 @@ def keep_alt_digits() -> None:
 
 
 def shown(key: str) -> str:
-    """A key as people write it.
+    """Return a key as people write it.
 
     >>> shown("ctrl+j,shift+enter")
     'ctrl+j'
@@ -109,7 +109,7 @@ def shown(key: str) -> str:
 
 
 def footer(width: int) -> list[tuple[str, str]]:
-    """The keys and words of the footer that fit into so many columns; the help always does."""
+    """Return the keys and words of the footer that fit into this many columns; the help always does."""
     wanted = [(shown(key.key), key.footer) for key in KEYS if key.footer]
     *others, last = wanted
     left = width - len(last[0]) - len(last[1]) - 3

@@ -21,7 +21,7 @@ from accord_tools.presentation.styled_text import Paragraph, Row
 
 
 class AsciiFilter(LineFilter):
-    """Puts a sign of ASCII in the place of every other character; each takes as many columns as before."""
+    """Replaces every non-ASCII character by a sign of ASCII; each takes as many columns as before."""
 
     def apply(self, segments: list[Segment], background: Any) -> list[Segment]:
         """The segments in ASCII."""
@@ -30,7 +30,7 @@ class AsciiFilter(LineFilter):
 
 @lru_cache(maxsize=4096)
 def _ascii(text: str) -> str:
-    """This text in ASCII.
+    """Return this text in ASCII.
 
     >>> _ascii("▸ café 日本")
     '> caf? ????'
@@ -112,7 +112,7 @@ class Palette:
         return strip if used <= width else strip.crop(0, width)
 
     def strips(self, rows: Iterable[tuple[Row, str]], width: int) -> list[Strip]:
-        """Several rows as strips."""
+        """Return several rows as strips."""
         return [self.strip(row, width, fill) for row, fill in rows]
 
 
@@ -133,7 +133,7 @@ def palette_of(widget: Any) -> Palette:
 
 
 def _parsed(given: str, background: str) -> Color | None:
-    """A colour of a theme. What is partly transparent is mixed with the background."""
+    """Return a colour of a theme. A partly transparent one is mixed with the background."""
     from textual.color import Color as ThemeColour, ColorParseError as NotAColour
 
     try:

@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     is_current: bool = False
     group: str = ""
     preview: str = ""
-    """What is shown below the list while the entry is chosen."""
+    """The text below the list while the entry is chosen."""
 
 
 class Picker(ModalScreen[Any]):
@@ -61,7 +61,7 @@ class Picker(ModalScreen[Any]):
         on_highlight: Callable[[Any], object] | None = None,
         takes_text: bool = False,
     ) -> None:
-        """`on_highlight` is called with each value that is marked; `takes_text` gives a text that no entry has."""
+        """`on_highlight` is called with each highlighted value; `takes_text` accepts a text that no entry has."""
         super().__init__()
         self._on_highlight = on_highlight
         self._takes_text = takes_text
@@ -72,7 +72,7 @@ class Picker(ModalScreen[Any]):
         self._keys = keys
         self._shown: list[Entry] = []
         self._names = 0
-        """Columns that the labels take where something stands after them."""
+        """Columns of the labels if something follows them."""
         self._text: str | None = None
         """The text by which the list was filtered."""
 
@@ -96,7 +96,7 @@ class Picker(ModalScreen[Any]):
         self.query_one(Input).focus()
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show other entries, as more of them have come."""
+        """Show other entries, as more of them have arrived."""
         self.entries = list(entries)
         self._filter(self.query_one(Input).value)
 
@@ -173,7 +173,7 @@ class Picker(ModalScreen[Any]):
 
     def _choose(self, key: str | None) -> None:
         text = self.query_one(Input).value
-        if text != self._text:  # the key came before the news of the letters before it
+        if text != self._text:  # the key came before the events of the letters before it
             self._filter(text)
         entry = self._highlighted()
         if not self.is_current:
@@ -241,11 +241,11 @@ class FormScreen(ModalScreen[Any]):
             self.query_one("#field-0").focus()
 
     def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
-        """Say in words what the colour says."""
+        """Show in words what the colour shows."""
         event.checkbox.label = "yes" if event.value else "no"
 
     def on_selection_list_selection_toggled(self, event: SelectionList.SelectionToggled[str]) -> None:
-        """Keep one choice where only one is asked for."""
+        """Keep one choice if only one is allowed."""
         chosen = event.selection_list
         field = self._fields[int((chosen.id or "field-0").rpartition("-")[2])]
         if not isinstance(field.schema, v1.MultiSelectPropertySchema) and len(chosen.selected) > 1:
@@ -299,7 +299,7 @@ class FormScreen(ModalScreen[Any]):
 
 
 class VariablesScreen(FormScreen):
-    """Asks for the variables of a login, which are kept nowhere; the result is None if the user leaves it."""
+    """Asks for the variables of a login, which are not stored; the result is None if the user leaves it."""
 
     def __init__(self, method: v1.AuthMethodEnvVar, missing: Sequence[v1.AuthEnvVar]) -> None:
         super().__init__(FormQuestion(method.name, v1.ElicitationSchema(), None))
@@ -317,7 +317,7 @@ class VariablesScreen(FormScreen):
             yield Static(Text("enter: next, then log in   esc: leave"), classes="about")
 
     def action_send(self) -> None:
-        """Give the variables, if none is missing."""
+        """Return the variables, if none is missing."""
         inputs = list(self.query(Input))
         empty = next((it for it in inputs if not it.value), None)
         if empty is not None:

@@ -1,11 +1,11 @@
-"""Content that is not text: in words, and images below the words, as the terminal shows them.
+"""Content that is not text: in words, and images below the words, in the terminal's protocol.
 
-Decoding takes up to a second, and an agent chooses what is decoded. So a thread draws images, one at a time; until
-then a block shows the words alone, and is drawn again once the image is there.
+Decoding takes up to a second, and an agent chooses the images. So a thread draws them, one at a time; until then a
+block shows only the words, and is drawn again once the image is ready.
 
-Every terminal with colours shows half blocks: two pixels in a character. Where the terminal has a protocol for images,
-each row of the image is drawn over its half blocks, as a part of the row. So scrolling and covering need no care: a
-row that is painted shows its part of the image, and painting something else in its place removes it.
+Every terminal with colours shows half blocks: two pixels in a character. If the terminal has a protocol for images,
+each row of the image is drawn over its half blocks, as a part of the row. So scrolling and covering need no special
+handling: a row that is painted shows its part of the image, and painting something else in its place removes it.
 
     row of half blocks + "back to its start" + a strip of the image (Sixel, iTerm2) or placeholders (kitty)
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Overlay(NamedTuple):
-    """What is drawn over some cells of a row."""
+    """A sequence that is drawn over some cells of a row."""
 
     start: int
     end: int
@@ -51,16 +51,16 @@ class PictureStrip(Strip):
         self.overlay = overlay
 
     def render(self, console: Any) -> str:
-        """The cells, then the image over them; the cursor ends where the cells end."""
+        """Return the cells, then the image over them; the cursor ends where the cells end."""
         back = self.cell_length - self.overlay.start
         return f"{super().render(console)}\x1b7\x1b[{back}D{self.overlay.sequence()}\x1b8"
 
     def crop(self, start: int, end: int | None = None) -> Strip:
-        """Some of the cells, with the image if it is whole."""
+        """Return some of the cells, with the image if it is whole."""
         return self._kept(super().crop(start, end), start)
 
     def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
-        """The parts between cuts; the image stays with a part that has all of it."""
+        """Return the parts between cuts; the image stays with a part that has all of it."""
         parts: list[Strip] = []
         start = 0
         for part in super().divide(cuts):
@@ -84,9 +84,9 @@ class PictureStrip(Strip):
 COLUMNS, ROWS = 60, 16
 """The largest size of an image in the transcript."""
 LARGEST_CELL = 64
-"""Pixels of a side of a character; a terminal that says more is not believed."""
+"""Pixels of a side of a character; larger values from a terminal are ignored."""
 MOST = 128
-"""Images that are drawn or wait for it, more than a screen has rows; those that were seen longest ago are forgotten."""
+"""Images that are drawn or waiting, more than a screen has rows; those that were seen longest ago are dropped."""
 MOST_IN_A_BLOCK = 20
 """Images of one message or tool call that are shown."""
 
@@ -95,7 +95,7 @@ class _Drawing(NamedTuple):
     """An image that is drawn in a thread."""
 
     task: asyncio.Task[list[Strip] | str]
-    """Gives the strips, or why there are none."""
+    """Returns the strips, or why there are none."""
     waiting: list[Callable[[], object]]
     """The functions that are called at its end."""
 
@@ -104,17 +104,19 @@ class Pictures:
     """The images of one transcript."""
 
     def __init__(self, graphics: Graphics = NO_GRAPHICS, redraw: Callable[[], object] = lambda: None) -> None:
-        """`redraw` is called when an image is there, after the block that shows it was told."""
+        """`redraw` is called when an image is ready, after the block that shows it was notified."""
         self._graphics = graphics
         self._redraw = redraw
         self._drawings: dict[tuple[str, int, Palette], _Drawing] = {}
         self._thread = asyncio.Lock()
-        """Held by the image that is drawn: one at a time, so that a flood of images takes one core at most."""
+        """Held by the image that is being drawn: one at a time, so that a flood of images takes one core at most."""
 
     def strips(
         self, blocks: Sequence[object], width: int, palette: Palette, changed: Callable[[], object], *, is_ascii: bool
     ) -> list[Strip]:
-        """For each block a line of words, and the image below it. `changed` is called when more is there to show."""
+        """Return for each block a line of words, and the image below it. `changed` is called when there is more to
+        show.
+        """
         shown: list[Strip] = []
         for block in blocks[:MOST_IN_A_BLOCK]:
             words, image = placeholder(block), list[Strip]()
@@ -206,7 +208,7 @@ def _cell(upper: bytes, lower: bytes) -> Style:
 
 
 def _sequences(image: Image, graphics: Graphics, wide: int, high: int) -> Iterator[Callable[[], str]]:
-    """For each row of cells what draws its part of the image."""
+    """Return for each row of cells the sequence that draws its part of the image."""
     from accord_tools.pictures.image import SixelImage, png
 
     if graphics.protocol == "kitty":
@@ -226,7 +228,7 @@ _kitty_ids = cycle(range(1, 256))
 
 
 def _placeholders(content: bytes, wide: int, high: int) -> list[Callable[[], str]]:
-    """The first row that is painted brings the image itself; the terminal keeps it."""
+    """Return the placeholders; the first row that is painted sends the image itself, and the terminal stores it."""
     image_id = next(_kitty_ids)
     is_sent = False
 

@@ -1,13 +1,13 @@
-"""The open question above the editor, and the keys and clicks that answer it. `KeyOwner` says when it takes them.
+"""The open question above the editor, and the keys and clicks that answer it. `KeyOwner` decides when it takes them.
 
-A letter of a sentence must not allow anything. An agent chooses when it asks, and a question appears under the
-hands of somebody who types. So one rule decides, for every question: it takes keys and clicks once no key has come for
-half a second, counted from when it was painted. A key that comes earlier belongs to the editor, and the half second
-begins again. A text in the editor keeps the keys there; emptying the editor gives them back, after the same half
-second. Tab gives the keys to the other side.
+A letter of a sentence must not allow anything. An agent chooses when it asks, and a question may appear while the user
+is typing. So one rule decides, for every question: it takes keys and clicks once no key has come for half a second,
+counted from when it was painted. An earlier key belongs to the editor, and the half second begins again. A text in the
+editor keeps the keys there; emptying the editor returns them, after the same half second. Tab gives the keys to the
+other side.
 
 The times are those at which the events came, not those at which they were handled: a chat that was busy must not take
-a key of before for an answer.
+an earlier key for an answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUIET = 0.5
 
 
 class KeyOwner:
-    """Who takes the keys."""
+    """Decides who takes the keys."""
 
     def __init__(self) -> None:
         self._question: object = None
@@ -44,7 +44,7 @@ class KeyOwner:
         """The side that the user has chosen with tab."""
 
     def ask(self, question: object) -> None:
-        """Take the question that is shown now; None if there is none."""
+        """Set the question that is shown now; None if there is none."""
         if question is not self._question:
             self._question, self._quiet_since, self._wanted = question, None, None
 
@@ -66,14 +66,14 @@ class KeyOwner:
             self._quiet_since = now
 
     def key(self, now: float) -> Owner:
-        """Return who takes a key that came at this time. Each one that the editor takes begins the half second."""
+        """Return who takes a key that came at this time. Each one for the editor begins the half second."""
         owner = self.owner(now)
         if owner == "editor":
             self.typed(now)
         return owner
 
     def typed(self, now: float) -> None:
-        """Note a key that the editor takes, also because the question has no use for it."""
+        """Note a key for the editor, including one that the question does not use."""
         if self._quiet_since is not None:
             self._quiet_since = max(now, self._quiet_since)
         if self._wanted == "question":
@@ -86,7 +86,7 @@ class KeyOwner:
 
     @property
     def side(self) -> Owner:
-        """Who takes the keys once it has been quiet."""
+        """Return who takes the keys after a quiet moment."""
         if self._question is None:
             return "editor"
         return self._wanted or ("question" if self._is_editor_empty else "editor")
@@ -96,12 +96,12 @@ class KeyOwner:
         return self._question is not None and self._quiet_since is not None and now - self._quiet_since >= QUIET
 
     def owner(self, now: float) -> Owner:
-        """Who takes a key that comes now."""
+        """Return who takes a key that comes now."""
         return self.side if self.is_quiet(now) else "editor"
 
 
 _TARGET = "answer:"
-"""What the style of an answer begins with: the key follows, so that a click finds it. It has no colour."""
+"""The beginning of the style of an answer: the key follows, so that a click finds it. It has no colour."""
 
 
 class QuestionBar(Lines):
@@ -122,7 +122,7 @@ class QuestionBar(Lines):
         super().__init__(id="question")
         self.question: Question | None = None
         self.keys = KeyOwner()
-        """Who takes the keys."""
+        """Decides who takes the keys."""
         self._clock = clock
         self._waiting = 0
         self._chosen = 0
@@ -207,7 +207,7 @@ class QuestionBar(Lines):
         return True
 
     def note_typing(self, event: Message) -> None:
-        """Note that something came for the editor which is no key, such as a paste."""
+        """Note input for the editor that is no key, such as a paste."""
         self.keys.typed(self._clock(event))
 
     def on_click(self, event: events.Click) -> None:

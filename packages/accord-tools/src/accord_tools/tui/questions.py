@@ -1,9 +1,9 @@
 """The questions of agents, from their arrival until the user has answered them.
 
-Each stands in the conversation in its place, and above the editor while it is open. It stays until it is answered or
-its turn is cancelled, whatever the tool call that it is about does meanwhile.
+Each is shown in the conversation in its place, and above the editor while it is open. It stays until it is answered or
+its turn is cancelled, whatever happens to its tool call meanwhile.
 
-`ScopedAnswers` has the user's answers that hold for longer than one question.
+`ScopedAnswers` has the user's answers that apply to more than one question.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SCOPES: dict[Scope, str] = {
     "folder": "in this folder, also in later chats",
     "everywhere": "in every folder, also in later chats",
 }
-"""Where an answer may hold, in words."""
+"""The scopes of an answer, in words."""
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that holds until its session ends."""
+    """An answer that applies until its session ends."""
 
     session_id: str
     kind: str
@@ -41,9 +41,9 @@ class HeldAnswer(NamedTuple):
 
 
 class ScopedAnswers(RememberedAnswers):
-    """Answers for a session, which are kept here, and for a folder or everywhere, which are kept in the user's file.
+    """Answers for a session, which are stored here, and for a folder or everywhere, which are in the user's file.
 
-    An "always" that an agent offers goes into the file only if `remembers` says so: the agent keeps it by itself.
+    An agent's "always" option goes into the file only if `remembers` is true: the agent stores it itself.
     """
 
     def __init__(self, path: str | Path | None = None, *, remembers: bool = False) -> None:
@@ -52,7 +52,7 @@ class ScopedAnswers(RememberedAnswers):
         self._held: dict[tuple[str, str, str], bool] = {}
 
     def keep(self, question: PermissionQuestion, scope: Scope, *, allowed: bool) -> None:
-        """Let this answer hold in a scope. Raises OSError or ValueError if it cannot be written."""
+        """Store this answer in a scope. Raises OSError or ValueError if it cannot be written."""
         if scope == "session":
             self._held[_place(question.session, question)] = allowed
         else:
@@ -67,13 +67,13 @@ class ScopedAnswers(RememberedAnswers):
             super().remember(question, allowed=allowed, everywhere=everywhere)
 
     def held(self, session_id: str) -> Iterator[HeldAnswer]:
-        """The answers that hold in a session."""
+        """Return the answers that apply in a session."""
         for (name, kind, what), allowed in self._held.items():
             if name == session_id:
                 yield HeldAnswer(name, kind, what, allowed)
 
     def forget(self, answer: HeldAnswer | RememberedAnswer | None = None) -> None:
-        """Forget an answer, wherever it is kept."""
+        """Delete an answer, wherever it is stored."""
         if isinstance(answer, HeldAnswer):
             self._held.pop((answer.session_id, answer.kind, answer.what), None)
         else:
@@ -87,17 +87,17 @@ def _place(session: ServedSession, question: PermissionQuestion) -> tuple[str, s
 KINDS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "N"}
 """The key of each kind of option."""
 DIFF_ROWS = 40
-"""Rows of each diff that stand in the conversation."""
+"""Rows of each diff that are shown in the conversation."""
 
 
 class Answer(NamedTuple):
-    """One way to answer a question."""
+    """One possible answer to a question."""
 
     key: str
     label: str
     value: Any = None
     said: str = ""
-    """The answer in words; empty for what does not answer by itself."""
+    """The answer in words; empty for an entry that needs a further step."""
     action: str = ""
     """The action of the chat that it needs."""
     is_option: bool = True
@@ -114,12 +114,12 @@ class Question:
         self.title = title
         """The question in one line."""
         self.answers = answers
-        """The ways to answer it."""
+        """The possible answers."""
         self.said: str | None = None
-        """How it was answered, in words; None while it is open."""
+        """The answer in words; None while it is open."""
         self._answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.block: Block = QuestionBlock(self)
-        """How it is shown in the conversation."""
+        """Its block in the conversation."""
 
     @property
     def is_open(self) -> bool:
@@ -127,18 +127,18 @@ class Question:
         return not self._answer.done()
 
     def answer(self, value: Any, said: str) -> None:
-        """Answer it; does nothing if it was answered."""
+        """Answer it; does nothing if it was already answered."""
         if self.is_open:
             self.said = said
             self._answer.set_result(value)
             self.block.changed()
 
     def decline(self) -> None:
-        """Answer that the user does not want to."""
+        """Decline the question for the user."""
         self.answer(False, "declined")
 
     def press(self, key: str) -> str | None:
-        """Give the answer with this key; returns the action of the chat that it needs, None if there is no such key."""
+        """Give the answer with this key; returns the chat's action that it needs, None if there is no such key."""
         answer = next((it for it in self.answers if it.key == key), None)
         if answer is None:
             return None
@@ -156,7 +156,7 @@ class Question:
             self.block.changed()
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
-        """What it is about, below its title; at most so many rows of a diff."""
+        """Return its subject, below its title; at most this many rows of a diff."""
         return []
 
 
@@ -233,7 +233,7 @@ class LinkAsked(Question):
 
 
 class LoginAsked(Question):
-    """Asks whether the user wants to log in, because the agent refuses to work before."""
+    """Asks whether the user wants to log in, because the agent refuses to work without it."""
 
     def __init__(self, name: str) -> None:
         title = f"{label(name, 60)} wants you to log in"
@@ -241,7 +241,7 @@ class LoginAsked(Question):
 
 
 class BudgetAsked(Question):
-    """Asks whether a turn may go on past a limit that it comes near to."""
+    """Asks whether a turn may continue past a limit that it is close to."""
 
     def __init__(self, question: BudgetQuestion) -> None:
         super().__init__(
@@ -259,7 +259,7 @@ class QuestionBlock(Block):
 
     @property
     def gap(self) -> bool:
-        """Whether a blank row stands before it: an answered one belongs to what is above it."""
+        """Whether a blank row precedes it: an answered one belongs to the block above it."""
         return self._question.said is None
 
     def __init__(self, question: Question) -> None:
@@ -279,7 +279,7 @@ class QuestionBlock(Block):
 
 
 def _keyed(options: Sequence[v1.PermissionOption]) -> Iterator[tuple[str, v1.PermissionOption]]:
-    """The options by their keys: those of their kinds, and numbers where a kind comes twice."""
+    """Return the options by their keys: those of their kinds, and numbers if a kind occurs twice."""
     used: set[str] = set()
     for number, option in enumerate(options[:9], 1):
         key = KINDS.get(option.kind, "")

@@ -47,7 +47,7 @@ class Page(ScrollView, can_focus=True):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything, as it is now."""
+        """Draw everything in its present state."""
         width = max(10, self.scrollable_content_region.width)
         palette = self._palette = palette_of(self)
         self._strips, self.starts = [], []
@@ -92,7 +92,7 @@ class ReaderScreen(ModalScreen[None]):
 
     @classmethod
     def of_question(cls, question: Question, folder: str) -> ReaderScreen:
-        """All of what a question is about."""
+        """Return a screen with all of a question's details."""
 
         def made(look: Look) -> list[Paragraph]:
             look.folder = folder
@@ -140,7 +140,7 @@ class WireScreen(ReaderScreen):
         return [_line(event, is_open=number in self._open) for number, event in enumerate(self._events)]
 
     def action_again(self) -> None:
-        """Look at the messages again."""
+        """Read the messages again."""
         self.query_one(Page).draw()
 
     def action_open(self) -> None:

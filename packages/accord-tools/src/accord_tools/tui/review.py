@@ -1,4 +1,4 @@
-"""The review of all changes of files that the agent wrote through the chat: look at each, keep it or undo it."""
+"""The review of all changes of files that the agent wrote through the chat: view each, keep it or undo it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ReviewedFile(NamedTuple):
 
 
 class ReviewScreen(ModalScreen[None]):
-    """One file at a time, and the parts of its changes: each part can be undone by itself."""
+    """Shows one file at a time, and the parts of its changes: each part can be undone separately."""
 
     DEFAULT_CSS = """
     ReviewScreen { background: $background; }
@@ -71,7 +71,7 @@ class ReviewScreen(ModalScreen[None]):
         self._accepted: set[int] = set()
         self._place = 0
         self._problem = ""
-        """Why something could not be undone."""
+        """Why an undo failed."""
         self._hunk = 0
         """The part of the change that is chosen."""
 
@@ -97,7 +97,7 @@ class ReviewScreen(ModalScreen[None]):
 
     @property
     def _path(self) -> Path | None:
-        """The file that is shown; None if none is left."""
+        """Return the file that is shown; None if none is left."""
         return next(iter(self.files[self._place : self._place + 1]), None)
 
     def _changes(self, path: Path | None = None) -> list[AgentWrite]:
@@ -146,14 +146,14 @@ class ReviewScreen(ModalScreen[None]):
         return [heading, *shown]
 
     def _whole(self, path: Path) -> ReviewedFile:
-        """All changes of a file as one."""
+        """Return all changes of a file as one."""
         changes = self._changes(path)
         before = changes[0].before
         old, new = lines_of(before or b""), lines_of(changes[-1].after)
         return ReviewedFile(old, new, hunks(old, new), before is None)
 
     def _part(self, path: Path, change: ReviewedFile, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
-        """One part of a change, with its heading."""
+        """Return one part of a change, with its heading."""
         is_chosen = number == min(self._hunk, len(change.hunks) - 1)
         sign = "▸" if is_chosen else " "
         title = f"{sign} part {number + 1} of {len(change.hunks)}"
@@ -191,7 +191,7 @@ class ReviewScreen(ModalScreen[None]):
         await self._undo(f"part {place + 1} of {path.name}", [files.undo_part(self._changes(path)[-1], content)])
 
     async def _undo(self, what: str, steps: Iterable[Awaitable[object]]) -> None:
-        """Undo something in steps, up to the first that fails, and show what is left."""
+        """Undo something in steps, up to the first that fails, and show the rest."""
         try:
             for step in steps:
                 await step

@@ -1,11 +1,12 @@
-"""`RewindPoint`: a message of the user that a conversation can go back to, and the files that were changed since.
+"""`RewindPoint`: a message of the user to which a conversation can go back, and the files that were changed since.
 
-A place is named by a cursor of the agent: before the message, or after what stands before it. What follows is not
-cut: the session is copied up to the cursor, and the conversation goes on in the copy. The session before stays in the
+A place is named by a cursor of the agent: before the message, or after the entry before it. The rest is not cut: the
+session is copied up to the cursor, and the conversation continues in the copy. The previous session stays in the
 agent's list.
 
-Files have two writers. What the agent wrote through the chat is in the journal of `Files`, which restores it. What an
-agent wrote by itself, its tool calls name; only the agent can restore it, and agents written with Accord do.
+Files have two writers. The agent's writes through the chat are in the journal of `Files`, which restores them. The
+files that an agent wrote itself are named in its tool calls; only the agent can restore them, and agents written with
+Accord do.
 """
 
 from __future__ import annotations
@@ -26,27 +27,29 @@ if TYPE_CHECKING:
 
 
 class RewindPoint(NamedTuple):
-    """A message of the user, and what going back to it means."""
+    """A message of the user, and the effects of going back to it."""
 
     text: str
     """The message's text."""
     sent_at: float
-    """When it was sent; 0 for a message of before the session was opened here."""
+    """When it was sent; 0 for a message from before the session was opened here."""
     cursor: SessionCursor | None
     """Where the session is copied; None for its first message, before which a new session begins."""
     changes: Sequence[AgentWrite]
-    """What the agent has written through the chat since."""
+    """The agent's writes through the chat since."""
     others: Sequence[Path]
-    """The files that the agent has changed by itself since."""
+    """The files that the agent has changed itself since."""
 
     @property
     def files(self) -> list[Path]:
-        """All files that were changed since."""
+        """Return all files that were changed since."""
         return list(dict.fromkeys([*(it.path for it in self.changes), *self.others]))
 
 
 def rewind_points(conversation: Conversation) -> list[RewindPoint]:
-    """The messages to which a conversation can go back, the newest first; ValueError says why there are none."""
+    """Return the messages to which a conversation can go back, the newest first; raises ValueError with the reason for
+    none.
+    """
     state, name = conversation.state, conversation.connection.name
     timeline = state.timeline
     users = [place - state.forgotten for place in conversation.prompt_places()]
@@ -74,7 +77,7 @@ def rewind_points(conversation: Conversation) -> list[RewindPoint]:
 
 
 def _cursor_before(state: SessionState, timeline: Sequence[Entry], place: int) -> SessionCursor | None:
-    """A cursor before the message at this place, or after what the agent said before it."""
+    """Return a cursor before the message at this place, or after the agent's message before it."""
     beside = {(it.anchor_id, getattr(it.anchor, "position", "")): it for it in state.cursors.values() if it.can_fork}
     if (found := beside.get((timeline[place].id, "before"))) is not None:
         return found
@@ -82,12 +85,12 @@ def _cursor_before(state: SessionState, timeline: Sequence[Entry], place: int) -
         if (found := beside.get((entry.id, "after"))) is not None:
             return found
         if isinstance(entry, Message) and entry.speaker != "thought":
-            return None  # a copy up to a place further above would lack this message
+            return None  # a copy up to an earlier place would lack this message
     return None
 
 
 def _changed_by_agent(entries: Sequence[Entry]) -> Iterator[Path]:
-    """The files that tool calls say they have changed."""
+    """Return the files that tool calls report as changed."""
     for entry in entries:
         if not isinstance(entry, ToolCallState) or entry.status != "completed":
             continue
@@ -144,13 +147,13 @@ class RestoredFiles(NamedTuple):
 
     restored: Sequence[Path]
     left: Sequence[Path]
-    """Those that somebody else has changed since."""
+    """Those that others have changed since."""
     unknown: Sequence[Path]
-    """Those that the agent wrote by itself and cannot restore."""
+    """Those that the agent wrote itself and cannot restore."""
 
 
 async def restore_files(conversation: Conversation, point: RewindPoint, *, overwrite: bool = False) -> RestoredFiles:
-    """Bring the files back to what they were before this message."""
+    """Restore the files to their contents before this message."""
     connection, session = conversation.connection, conversation.session
     left = await connection.files.rewind(point.changes, overwrite=overwrite)
     restored = [it for it in dict.fromkeys(change.path for change in point.changes) if it not in left]

@@ -1,4 +1,4 @@
-"""What the keys and commands for sessions, their agents and their permissions do."""
+"""The actions of the keys and commands for sessions, their agents and their permissions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SessionActions(ChatShell):
                     await self._close(one)
 
     async def action_resume(self, session_id: str = "") -> None:
-        """Open a session again, by its id or the start of it."""
+        """Open a session again, by its id or the beginning of it."""
         if not session_id:
             await self.action_sessions()
             return
@@ -108,7 +108,7 @@ class SessionActions(ChatShell):
         other.note(WORKTREE, made.described(), "accent")
 
     async def action_clear_session(self) -> None:
-        """Begin a new session in the place of this one."""
+        """Begin a new session, replacing this one."""
         before = self.in_front
         self.action_new_session()
         await self._close(before)
@@ -154,7 +154,7 @@ class SessionActions(ChatShell):
         other.note("Went back", _told_of_rewind(other, point, done), "good", "↶")
 
     async def _restored(self, conversation: Conversation, point: RewindPoint) -> RestoredFiles:
-        """Bring the files back; the user says what happens to those that somebody else has changed since."""
+        """Restore the files; the user decides about those that others have changed since."""
         done = await restore_files(conversation, point)
         if not done.left:
             return done
@@ -228,7 +228,7 @@ class SessionActions(ChatShell):
             self.exit(0)
 
     async def action_compare(self, text: str = "") -> None:
-        """Send a prompt to this agent and to another one, each in a session of its own."""
+        """Send a prompt to this agent and to another one, each in a new session."""
         before = self.in_front
         prompts = [it.text for it in before.state.messages if it.speaker == "user"]
         if not text and not prompts:
@@ -243,7 +243,7 @@ class SessionActions(ChatShell):
     async def _chosen_agent(
         self, title: str, *, has_sessions: bool = False
     ) -> tuple[AgentChoice | None, LastSession | None]:
-        """The agent that the user chooses, or one of the last sessions; one of the registry is installed first.
+        """Return the agent that the user chooses, or one of the last sessions; one of the registry is installed first.
 
         None if they leave.
         """
@@ -293,13 +293,13 @@ class SessionActions(ChatShell):
             await self.in_front.steer(said)
 
     async def action_next_level(self) -> None:
-        """Let the agent do more without a question; from everything on, begin again."""
+        """Raise the level that is allowed without a question; after the highest, begin again."""
         used = LEVELS[1:]
         level = self.in_front.connection.consent.level
         await self.action_set_level(used[(used.index(level) + 1) % len(used)] if level in used else used[0])
 
     async def action_set_level(self, level: str = "") -> None:
-        """Choose what the agent may do without a question."""
+        """Choose the level that is allowed without a question."""
         consent = self.in_front.connection.consent
         entries = [Entry(it, it, LEVEL_MEANS[it], it == consent.level) for it in LEVELS]
         if (chosen := await self.choose_from("Without a question", entries, level)) is not None:
@@ -358,7 +358,7 @@ class SessionActions(ChatShell):
         await (controls[action]() if action in controls else goals.set(goal))
 
     async def action_login(self) -> None:
-        """Log in to the agent, then go on."""
+        """Log in to the agent, then continue."""
         conversation = self.in_front
         for question in conversation.questions:
             if isinstance(question, LoginAsked):
@@ -415,7 +415,7 @@ class SessionActions(ChatShell):
     # Permissions
 
     async def action_permissions(self) -> None:
-        """Show all that is decided without a question and from where that comes, and revoke it."""
+        """Show all decisions without a question and their sources, and revoke them."""
         conversation = self.in_front
         connection = conversation.connection
         session_id = "" if conversation.session is None else conversation.session.id
@@ -439,7 +439,7 @@ class SessionActions(ChatShell):
                 conversation.note(f"You are asked again: {_allowance(chosen)}", style="good")
 
     async def action_answer_always(self, asked: PermissionAsked) -> None:
-        """Have the user choose where the answer to a question holds."""
+        """Let the user choose the scope of the answer to a question."""
         conversation = self.in_front
         answers = conversation.connection.answers
         question = asked.question
@@ -474,7 +474,7 @@ def _names(paths: Sequence[Path], conversation: Conversation) -> str:
 
 
 def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: RestoredFiles | None) -> str:
-    """What a rewind did, and where what was left is."""
+    """Describe a rewind, and where the previous session is."""
     lines = ["The session as it was stays in the list of sessions: ctrl+s"]
     if not len(conversation.state) and point.cursor is not None:
         lines.append("The agent knows all that was said before, and does not show it.")
@@ -493,7 +493,7 @@ def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: Restor
 
 
 def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
-    """All that is decided without a question: what can be revoked first, then the level and the rules."""
+    """Return all decisions without a question: those that can be revoked first, then the level and the rules."""
     consent = connection.consent
     held = [
         *((_allowance(kind), kind) for kind in consent.always(session_id)),
@@ -510,7 +510,7 @@ def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
 
 
 def _allowance(kind: Hashable) -> str:
-    """What "always" covers in a session, in words."""
+    """Describe what "always" covers in a session."""
     match kind:
         case "read":
             return "read files of the session's folders"
@@ -523,5 +523,5 @@ def _allowance(kind: Hashable) -> str:
 
 
 def _end_of(path: str) -> str:
-    """The end of a path, which tells folders apart."""
+    """Return the end of a path, which distinguishes folders."""
     return path if len(path) <= FOLDER else f"…{path[1 - FOLDER :]}"

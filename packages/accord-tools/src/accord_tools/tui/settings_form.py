@@ -1,6 +1,6 @@
-"""`SettingsForm`: all settings of the chat, what holds and from where that comes; a change holds at once and is kept.
+"""`SettingsForm`: all settings of the chat with their values and sources; a change applies at once and is stored.
 
-It writes the user's own file, the one that `read_settings` reads, and leaves the rest of its text as it is.
+It writes the user's own file, the one that `read_settings` reads, and preserves the rest of its text.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Setting(NamedTuple):
 
     title: str
     section: tuple[str, ...]
-    """Where it stands in the file: the names of its table."""
+    """Its place in the file: the names of its table."""
     key: str
     does: str
     choices: Sequence[str | bool] = ()
-    """What it may be; without any, it is a number that is typed, or none."""
+    """The possible values; without any, it is a number that is typed, or none."""
     now: Any = None
     """The value that applies in this chat."""
     is_default: bool = True
-    """Whether that is what the chat takes without a setting."""
+    """Whether it is the chat's default."""
 
     def parse(self, text: str) -> str | bool | int | float | None:
-        """The value that was chosen or typed; None for no limit, ValueError for what it cannot be."""
+        """Return the value that was chosen or typed; None for no limit, ValueError for an invalid one."""
         if self.choices:
             return next(it for it in self.choices if _word(it) == text)
         if not text.strip() or text == NO_LIMIT:
@@ -68,14 +68,14 @@ def _word(value: object) -> str:
 
 
 def written_settings() -> dict[str, Any]:
-    """What the user's file says, as it is written; empty if it says nothing."""
+    """Return the text of the user's file; empty if there is none."""
     with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
         return tomllib.loads(user_file().read_text(encoding="utf-8-sig"))
     return {}
 
 
 def source_of(setting: Setting, written: Any) -> str:
-    """Where the value of a setting comes from."""
+    """Return the source of a setting's value."""
     for name in (*setting.section, setting.key):
         written = cast("dict[str, Any]", written).get(name) if isinstance(written, dict) else None
     if written is not None and written == setting.now:
@@ -147,7 +147,7 @@ def _limits(app: ChatShell) -> dict[Any, float]:
 
 
 async def _change(app: ChatShell, setting: Setting) -> None:
-    """Have the user choose a value, keep it in their file, and let it hold."""
+    """Let the user choose a value, store it in their file, and apply it."""
     names = [setting._replace(now=it).shown for it in setting.choices] or [NO_LIMIT]
     entries = [Entry(it, it, "", it == setting.shown) for it in names]
     before, preview = app.theme, app.show_theme if setting.key == "theme" else None

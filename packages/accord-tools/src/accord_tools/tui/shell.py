@@ -1,10 +1,10 @@
-"""`ChatShell`: what stands where on the screen, the agents and conversations, and how keys and commands are run.
+"""`ChatShell`: the layout of the screen, the agents and conversations, and how keys and commands are run.
 
 key_bindings.KEYS ──▶ bindings ──▶ actions (`SessionActions`, `ChatApp`) ──▶ Conversation ──▶ RemoteSession
 Conversation.on_change ──▶ Transcript.mark (what is said)  and  ChatShell.mark (the lines around it)
 
 The lines around the conversation are made again at most ten times a second, and once every second: an agent's work is
-told in seconds. What has changed in that second is drawn again then (`Redrawn`).
+shown in seconds. Changes within that second are then drawn again (`Redrawn`).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ChatShell(App[int]):
         """The errors of conversations that were shown."""
         self._was_busy: set[Conversation] = set()
         self._inspected: dict[AgentConnection, str] = {}
-        """The URLs of the inspectors that run, by what they show."""
+        """The URLs of the running inspectors, by their subjects."""
 
     # The screen
 
@@ -116,7 +116,7 @@ class ChatShell(App[int]):
         yield Lines(id="foot")
 
     def complete(self, before: str) -> Completions:
-        """What can be completed after this text."""
+        """Return the completions of this text."""
         conversation = self.front
         if conversation is None:
             return NOTHING
@@ -180,7 +180,7 @@ class ChatShell(App[int]):
     # The lines around the conversation
 
     def mark(self) -> None:
-        """Have the lines around the conversation made again soon."""
+        """Mark the lines around the conversation for redrawing."""
         if self.is_running:
             self._bars.ask(BARS)
 
@@ -214,7 +214,7 @@ class ChatShell(App[int]):
         return self.screen_stack[0].query_one(name, Lines)
 
     def _show_side(self, side: Lines, conversation: Conversation) -> bool:
-        """Show the sidebar where there is room for it; returns whether it is shown."""
+        """Show the sidebar if there is room for it; returns whether it is shown."""
         width = bars.side_width(self.size.width) if self.sidebar else 0
         if width:
             side.styles.width = width
@@ -250,7 +250,7 @@ class ChatShell(App[int]):
             screen.check_idle()  # now it draws what it has not drawn yet
 
     def _report_ends(self) -> None:
-        """Ring the bell when a turn has ended and the user looks elsewhere."""
+        """Ring the bell when a turn has ended while the user is elsewhere."""
         busy = {one for one in self.conversations if one.is_busy}
         if self._was_busy - busy and not self.app_focus and self.options.bell:
             self.bell()
@@ -357,7 +357,7 @@ class ChatShell(App[int]):
         return True
 
     def show(self, conversation: Conversation) -> None:
-        """Show this conversation; what stands in the editor stays with the one before."""
+        """Show this conversation; the text of the editor stays with the previous one."""
         if self.front is not None and self.front is not conversation:
             self.front.draft = self.editor.text
         self.front = conversation
@@ -367,17 +367,17 @@ class ChatShell(App[int]):
         self._show_bars()
 
     def set_draft(self, conversation: Conversation, text: str) -> None:
-        """Set what stands in the editor for a conversation."""
+        """Set the text of the editor for a conversation."""
         conversation.draft = text
         if conversation is self.front:
             self.editor.set_text(text)
 
     def place_of(self, conversation: Conversation) -> str:
-        """What the drafts of a conversation are kept by."""
+        """Return the key under which the drafts of a conversation are stored."""
         return chat_storage.place_of(program_of(conversation), conversation.folder)
 
     def work_on(self, work: Any) -> None:
-        """Run something beside the screen; an error of the agent is a note in the conversation."""
+        """Run something in the background; an error of the agent is a note in the conversation."""
 
         async def guarded() -> None:
             conversation = self.front
@@ -391,7 +391,7 @@ class ChatShell(App[int]):
         task.add_done_callback(self._works.discard)
 
     def run_command(self, action: str, argument: Any = "") -> None:
-        """Run a command, with what the user wrote after its name; or what an answer needs, with its question."""
+        """Run a command, with the user's text after its name; or the action that an answer needs, with its question."""
         method = getattr(self, f"action_{action}")
         takes = bool(inspect.signature(method).parameters)
 
@@ -403,13 +403,15 @@ class ChatShell(App[int]):
         self.work_on(work())
 
     def action_do(self, name: str) -> None:
-        """Run what a key stands for. What waits for the user runs in a task: keys must reach the screen meanwhile."""
+        """Run the action of a key. Actions that wait for the user run in a task: keys must reach the screen
+        meanwhile.
+        """
         done = getattr(self, f"action_{name}")()
         if inspect.isawaitable(done):
             self.work_on(done)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keep the keys of the chat from acting while another screen is in front."""
+        """Disable the keys of the chat while another screen is in front."""
         return not (action in ("do", "go_to") and len(self.screen_stack) > 1)
 
     async def ask_for(self, screen: Any) -> Any:
@@ -423,11 +425,11 @@ class ChatShell(App[int]):
         self.theme = name
 
     async def confirmed(self, title: str, *, no: str = "", yes: str = "") -> bool:
-        """Whether the user says yes; `no` and `yes` stand beside the answers."""
+        """Ask whether the user agrees; `no` and `yes` are shown beside the answers."""
         return bool(await self.ask_for(Picker(title, [Entry("no", False, no), Entry("yes", True, yes)])))
 
     async def choose_from(self, title: str, entries: list[Entry], given: str) -> Any:
-        """The value of the entry that the user named, or chooses from a list; None if they leave."""
+        """Return the value of the entry that the user named, or chooses from a list; None if they leave."""
         if not entries:
             raise ValueError(f"the agent offers no choice of a {title.lower()}")
         if not given:
@@ -452,7 +454,7 @@ class ChatShell(App[int]):
             conversation.note(str(error), style="bad")
 
     def could_not_open(self, conversation: Conversation) -> None:
-        """Say why a session could not be opened, or have the user log in."""
+        """Show why a session could not be opened, or let the user log in."""
         if conversation.status == "login":
             self.work_on(self._offer_login(conversation))
         elif conversation.error is not None:
@@ -465,7 +467,7 @@ class ChatShell(App[int]):
     # What sessions are opened with
 
     def setup(self, conversation: Conversation) -> dict[str, Any]:
-        """What a session is opened with: the MCP servers that the agent supports."""
+        """Return the arguments for opening a session: the MCP servers that the agent supports."""
         remote, servers = conversation.connection.remote, self.options.servers
         usable = [it for it in servers if remote is None or remote.peer.capabilities.allow(it)]
         return {"mcp_servers": usable} if servers else {}
@@ -477,12 +479,12 @@ class ChatShell(App[int]):
             self.work_on(asyncio.to_thread(last_sessions.remember, program_of(conversation), session.cwd, session.id))
 
     async def latest_session(self, conversation: Conversation) -> str | None:
-        """The latest session of the folder; None if there is none."""
+        """Return the latest session of the folder; None if there is none."""
         entries = await session_entries(conversation, self.conversations, str(conversation.folder))
         return entries[0].value if entries else None
 
     def _keep_words(self, conversation: Conversation) -> None:
-        """Keep the first and last words of a session for the list of sessions."""
+        """Store the first and last words of a session for the list of sessions."""
         words = words_of(conversation)
         if words is not None and self.options.keeps:
             self.work_on(asyncio.to_thread(chat_storage.keep_words, words))

@@ -1,4 +1,4 @@
-"""The chat's own commands: one table for completion, help, documentation and what is run.
+"""The chat's own commands: one table for completion, help, documentation and execution.
 
 An agent's command of the same name comes first; ours is then `/accord:NAME`.
 """
@@ -21,10 +21,10 @@ class SlashCommand(NamedTuple):
 
     name: str
     action: str
-    """The action of the app that it runs, with what follows the name as its argument."""
+    """The action of the app that it runs, with the text after the name as its argument."""
     does: str
     argument: str = ""
-    """What follows the name, in a word; empty if nothing does."""
+    """A word for the argument; empty if there is none."""
 
 
 COMMANDS: tuple[SlashCommand, ...] = (
@@ -74,7 +74,7 @@ def typed(state: SessionState) -> list[updates.Command]:
 
 
 def find(text: str, offered: Sequence[updates.Command]) -> tuple[SlashCommand, str] | None:
-    """Our command that a prompt calls, and its argument; None if it is for the agent."""
+    """Return our command that a prompt calls, and its argument; None if it is for the agent."""
     if not text.startswith("/"):
         return None
     name, _, argument = text[1:].partition(" ")
@@ -88,7 +88,7 @@ def find(text: str, offered: Sequence[updates.Command]) -> tuple[SlashCommand, s
 
 
 def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
-    """Why a text is not sent: it begins like a command that nobody has. Empty for a prompt; a path is one.
+    """Return why a text is not sent: it begins like a command that does not exist. Empty for a prompt; a path is one.
 
     >>> mistyped("/mdoel fast", [])
     '/mdoel is no command; did you mean /model? A blank before it sends it as it is'
@@ -104,7 +104,7 @@ def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
 
 
 def offered_commands(offered: Sequence[updates.Command]) -> list[tuple[str, str]]:
-    """All commands that can be typed, the agent's first: names, and what they do."""
+    """Return all commands that can be typed, the agent's first: names and descriptions."""
     names = {command.name for command in offered}
     agents = [(label(it.name, 60), label(_about(it), 200)) for it in offered[:500]]
     ours = [(f"{PREFIX}{it.name}" if it.name in names else it.name, _shown(it)) for it in COMMANDS]

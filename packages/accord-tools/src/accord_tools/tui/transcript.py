@@ -3,14 +3,14 @@
     SessionState.timeline ─┐
     notes, questions      ─┴▶ BlockList.sync ─▶ draw: changed blocks in sight ─▶ render_line(y)
 
-A change only asks for a flush; flushes come one at a time, and rest at least three times as long as the last one took,
+A change only requests a flush; flushes come one at a time, and rest at least three times as long as the last one took,
 so that drawing never takes more than a quarter of a core. Nothing is scheduled while nothing changes.
 
 Only blocks in sight are drawn; the height of others is estimated. At the end of the conversation the rows are
 counted from below, so an estimate above never moves what is in sight; elsewhere the first row in sight stays.
 
-`BlockList` brings the blocks up to date: an entry of the timeline is a new value exactly if it has changed, so
-comparing identities finds the blocks to draw again. The chat's own notes stand between the entries.
+`BlockList` updates the blocks: an entry of the timeline is a new value exactly if it has changed, so comparing
+identities finds the blocks to draw again. The chat's own notes are between the entries.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BlockList:
         """How many notes of the conversation are shown."""
 
     def sync(self) -> None:
-        """Bring the blocks up to date with the state."""
+        """Update the blocks to the state."""
         state = self._conversation.state
         entries, forgotten = state.timeline, state.forgotten
         if len(entries) + forgotten < len(self._entries) + self._forgotten:
@@ -156,7 +156,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self.follows = True
         """Whether the end of the conversation is in sight and stays there."""
         self.cursor: Block | None = None
-        """The block that the cursor is on."""
+        """The block with the cursor."""
         self._sought = ""
         """The text that the user looks for."""
         self._hit = 0
@@ -210,12 +210,12 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     # Changes
 
     def mark(self) -> None:
-        """Have changes drawn soon."""
+        """Request that changes be drawn soon."""
         if self.is_mounted:
             self._drawing.ask(self._rest)
 
     def flush(self) -> None:
-        """Draw what has changed."""
+        """Draw the changes."""
         self._drawing.cancel()
         if not self.size.height:
             return
@@ -301,7 +301,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         if crop.x == 0:
             for place, y in enumerate(crop.line_range):
                 strip = self._strip_at(y + round(self.scroll_y))
-                if isinstance(strip, PictureStrip):  # Textual's own steps keep the cells only
+                if isinstance(strip, PictureStrip):  # Textual's own steps preserve only the cells
                     strips[place] = strip.over(strips[place])
         return strips
 
@@ -320,7 +320,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         return strip.apply_offsets(0, row)
 
     def _strip_at(self, row: int) -> Strip | None:
-        """The strip of a row of the conversation; None where there is none."""
+        """Return the strip of a row of the conversation; None if there is none."""
         if row >= self._starts[-1]:
             return None
         place = bisect_right(self._starts, row) - 1
@@ -329,7 +329,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         return strips[line] if line < len(strips) else None
 
     def _welcome_strip(self, y: int) -> Strip | None:
-        """A row of what an empty conversation says."""
+        """Return a row of the text of an empty conversation."""
         rows = all_rows(welcome(self.conversation), self._width)
         row = y - max(0, (self.size.height - len(rows)) // 3)
         return self._look.palette.strip(rows[row][0], self._width) if 0 <= row < len(rows) else None
@@ -345,7 +345,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
 
     @property
     def text(self) -> str:
-        """What is drawn, without colours; blocks that were never in sight are left out."""
+        """Return the drawn text, without colours; blocks that were never in sight are left out."""
         return "\n".join(strip.text.rstrip() for block in self._blocks for strip in block.strips)
 
     # Folding, and the cursor
@@ -399,7 +399,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
             self.toggle_block(self._blocks[bisect_right(self._starts, row) - 1])
 
     def find(self, text: str, by: int = 0) -> tuple[int, int]:
-        """Mark this text, and go to its last hit, or `by` hits from the present one; returns its number and the count.
+        """Highlight this text, and go to its last hit, or `by` hits from the present one; returns its number and the
+        count.
 
         An empty text ends it.
         """
@@ -419,7 +420,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         return (self._hit + 1 if hits else 0), len(hits)
 
     def _go_to_hit(self, block: Block, number: int, wanted: str) -> None:
-        """Scroll to a hit of a block; what is folded, or broken over two rows, is where its block begins."""
+        """Scroll to a hit of a block; one that is folded, or broken over two rows, is where its block begins."""
         self.follows = False
         strips = block.draw(self._look)
         self._count()
@@ -430,7 +431,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self.scroll_to(y=top, animate=False, immediate=True, force=True)
 
     def _with_hits(self, strip: Strip) -> Strip:
-        """A strip with what is sought marked."""
+        """Return a strip with the hits highlighted."""
         wanted, text = self._sought.casefold(), strip.text.casefold()
         place = text.find(wanted) if len(text) == len(strip.text) else -1
         while place >= 0:
@@ -441,7 +442,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
 
 
 class FindBar(Horizontal):
-    """Where the user types what to find; hits are marked and counted with each letter."""
+    """For typing the text to find; hits are highlighted and counted with each letter."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; display: none; }
@@ -451,7 +452,7 @@ class FindBar(Horizontal):
 
     @dataclass
     class Sought(Event):
-        """Another text or hit is wanted; no text ends it."""
+        """Another text or hit is requested; no text ends it."""
 
         text: str
         by: int

@@ -1,8 +1,8 @@
 """`UserCommand`: a command of the shell that the user runs in a conversation with `!`.
 
-It runs where the latest one has gone with `cd`, at a pseudo-terminal, so that it prints in colours and at once. It has
-no input: a program that wants the whole screen is refused by its name, or ended once it asks the terminal for it. The
-agent learns of it only by `@out`, which sends the output of the latest command.
+It runs in the folder to which the latest one has changed with `cd`, at a pseudo-terminal, so that it prints in colours
+and without buffering. It has no input: a program that needs the whole screen is refused by its name, or ended once it
+requests that from the terminal. The agent learns of it only by `@out`, which sends the output of the latest command.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ FULL_SCREEN = (
     *("btop", "emacs", "fzf", "htop", "joe", "less", "man", "micro", "more", "mutt", "nano", "nvim"),
     *("screen", "tig", "tmux", "top", "vi", "vim"),
 )
-"""Programs that are of no use without the whole screen."""
+"""Programs that are useless without the whole screen."""
 _TAKES_SCREEN = ("\x1b[?1049h", "\x1b[?1047h", "\x1b[?47h")
-"""What a program asks the terminal for the whole screen with."""
+"""The sequences with which a program requests the whole screen."""
 _SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
 _QUIET_PAGERS = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "xterm-256color"}
 
@@ -44,7 +44,7 @@ class UserCommand:
         """Raises ValueError for a program that needs the whole screen."""
         self.line = line
         self.folder = folder
-        """Where it runs; after its end, where it has gone."""
+        """Its folder; after its end, the one to which it has changed."""
         if (name := Path(line.split(maxsplit=1)[0]).name) in FULL_SCREEN:
             raise NeedsScreenError(name)
         self.terminal = Terminal(v1.TerminalId(f"user_{secrets.token_hex(8)}"), self._words(""), folder, KEPT)
@@ -58,7 +58,9 @@ class UserCommand:
         return [shell, "-c", f'{self.line}\n__code=$?; pwd >"$0"; exit $__code', gone_to]
 
     async def run(self, on_change: Callable[[], object]) -> None:
-        """Run it to its end. Raises ConnectionClosed if it cannot be started, ValueError if it wants the screen."""
+        """Run it to its end. Raises ConnectionClosed if it cannot be started, ValueError if it needs the
+        whole screen.
+        """
         with tempfile.TemporaryDirectory(prefix="accord-shell-") as folder:
             gone_to = Path(folder, "pwd")
             self.terminal.command = self._words(str(gone_to))

@@ -1,12 +1,12 @@
-"""What the widgets of the chat build on: `Lines`, a few paragraphs; `Redrawn`; and `Debounce`, a call a little later.
+"""The base of the chat's widgets: `Lines`, a few paragraphs; `Redrawn`; and `Debounce`, a delayed call.
 
-**Lost redraws** (`Redrawn`). What is laid out or painted while widgets are mounted in a batch counts as drawn, but
-never reaches the terminal; and what changes meanwhile is drawn at the next event after the batch, which may not come
+**Lost redraws** (`Redrawn`). Content that is laid out or painted while widgets are mounted in a batch counts as drawn,
+but never reaches the terminal; and changes meanwhile are drawn at the next event after the batch, which may not come
 while nobody types.
 
-**Lost timers** (`Debounce`). Textual's `set_timer` is not used for this: where the machine pauses the process for
-longer than the timer's delay just as it starts, it counts its only call as missed and never makes it, so that what
-waits for it stays as it is for ever.
+**Lost timers** (`Debounce`). Textual's `set_timer` is not used for this: if the machine pauses the process for longer
+than the timer's delay just as it starts, it counts its only call as missed and never makes it, so that its result never
+appears.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from accord_tools.tui.palette import Palette, all_rows
 
 
 class Debounce:
-    """A call that comes a little later, in the turn of a widget or the application."""
+    """A delayed call, in an iteration of a widget or the application."""
 
     def __init__(self, owner: MessagePump, call: Callable[[], object]) -> None:
         self._owner = owner
@@ -38,12 +38,12 @@ class Debounce:
         return self._timer is not None
 
     def ask(self, seconds: float) -> None:
-        """Have the call made in so many seconds; does nothing if it is already on its way."""
+        """Schedule the call in this many seconds; does nothing if it is already scheduled."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._owner.call_later, self._run)
 
     def cancel(self) -> None:
-        """Do not make the call, if it is on its way."""
+        """Cancel the call, if it is scheduled."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -68,7 +68,7 @@ class Redrawn(Widget):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def draw_again(self) -> None:
-        """Draw it again; does nothing if it was drawn often enough since it has changed."""
+        """Draw it again; does nothing if it was drawn often enough since its last change."""
         if self._owed:
             self._owed -= 1
             super().refresh()
