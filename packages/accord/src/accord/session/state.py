@@ -102,6 +102,15 @@ class SessionState:
     ['Hello']
     """
 
+    # More than 30 attributes would make each of them slower without slots.
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "__weakref__ _appended _by_id _calls _changed _dropped _entries _growing _last _limit _not_echoed "
+        "_observers _places _read _replacement_observers _room _turn_begins _unfinished activity background "
+        "commands compactions config cursors history_length last_end meta mode model models modes notices "
+        "plan plan_id plans session_messages subagents suggestions terminals title unknown unknown_config "
+        "updated_at usage"
+    ).split()
+
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         """The most bytes that are kept; None if the input is limited already, as from a store."""
