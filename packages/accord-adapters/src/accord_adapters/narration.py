@@ -120,7 +120,7 @@ class Narration:
         await self.turn.session.save()
 
     async def used(self, read: int, written: int, *, thought: int | None = None) -> None:
-        """A model has answered a request: it has read and written so many tokens."""
+        """A model has answered a request: it has read and written this many tokens."""
         self._input += read
         self._output += written
         self._latest = read + written

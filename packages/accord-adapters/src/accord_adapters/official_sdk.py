@@ -177,7 +177,7 @@ class EngineConnection:
             try:
                 message: Any = codec.loads(event.frame)
             except ValueError:
-                return  # not JSON: the SDK shows nothing of it either
+                return  # not JSON: the SDK ignores it, too
             direction = StreamDirection.OUTGOING if event.direction == OUT else StreamDirection.INCOMING
             result = observer(StreamEvent(direction, message))
             if inspect.isawaitable(result):

@@ -151,7 +151,7 @@ def columns(text: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """The longest start of a text that fits into so many columns."""
+    """The longest start of a text that fits into this many columns."""
     if columns(text) <= most:
         return text
     kept, used = 0, columns(CUT)
@@ -164,7 +164,7 @@ def cut(text: str, most: int) -> str:
 
 
 def wrapped(text: str, most: int) -> Iterator[str]:
-    """The lines of a text, each of at most so many columns, broken between words if possible."""
+    """The lines of a text, each of at most this many columns, broken between words if possible."""
     for line in text.expandtabs(4).split("\n"):
         yield from _wrapped_line(line, most)
 

@@ -14,7 +14,7 @@ import re
 from typing import Any, cast
 
 MASK = "***"
-"""What replaces a secret."""
+"""The replacement for a secret."""
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 # A query without names (`?TOKEN`) is masked whole; with names, each value is.

@@ -400,7 +400,7 @@ class RawConnection:
             except TimeoutError:
                 return
 
-    # What the transport calls
+    # The transport's callbacks
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         """Judge frames, and answer their requests."""
@@ -486,7 +486,7 @@ class Link(RawConnection):
         self.services = services
         """Answers the agent's requests."""
         self.was_killed = False
-        """Whether the agent was killed, and did not end by itself."""
+        """Whether the agent was killed, and did not end on its own."""
 
     async def turn_end(self, turn: Turn, within: float | None = None) -> Turn:
         """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""

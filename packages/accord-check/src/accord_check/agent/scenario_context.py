@@ -192,7 +192,7 @@ class ScenarioContext:
         self._dial = dial
         self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
 
-    # What checks say
+    # Results of checks
 
     def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this active check had something to judge, with this result."""

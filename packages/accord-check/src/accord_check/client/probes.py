@@ -181,7 +181,7 @@ with open(sys.argv[1], "w") as file:
 """Writes to a file for as long as it lives and the file exists."""
 
 PAUSE = 0.05
-"""Seconds between two writes of that, and between two looks at its file."""
+"""Seconds between two writes of that, and between two checks of its file."""
 
 ARGUMENTS = ["two words", "$HOME", "*", "'quoted'"]
 TERMINAL_CHECKS = (

@@ -174,7 +174,7 @@ class ScenarioRun(RawConnection):
         self._turns = 0
         super().__init__(transport, self.agent, self.record, settings, side="agent")
 
-    # What checks say
+    # Results of checks
 
     def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this check had something to judge, with this result."""
@@ -321,7 +321,7 @@ class ScenarioRun(RawConnection):
         if self.end is not None:
             raise Gone(self._how_it_ended())
 
-    # What the base calls
+    # Callbacks of the base class
 
     def _take_prompt(self, exchange: Exchange) -> None:
         if self.turn is None:

@@ -296,7 +296,7 @@ class ClientScenario(NamedTuple):
     profiles: tuple[Profile, ...] = ("default",)
     versions: tuple[int, ...] = (1, 2)
     ends: bool = True
-    """Whether the client is expected to end by itself afterwards."""
+    """Whether the client is expected to end on its own afterwards."""
 
 
 _NEW: dict[str, Any] = {"_accord.check/future": {"deep": [1, {"er": None}]}, "accordCheckFuture": {}}

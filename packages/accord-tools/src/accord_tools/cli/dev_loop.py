@@ -59,7 +59,7 @@ async def run_program(options: argparse.Namespace, files: WatchedFiles) -> int:
                 return INTERRUPTED
 
 
-# What is wrong with the program
+# Problems of the program
 
 
 class Mistakes:

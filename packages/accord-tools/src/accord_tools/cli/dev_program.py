@@ -126,7 +126,7 @@ def _run(role: str, file: str, given: list[str], served: list[str]) -> int:
 
 
 def _report_record(record: logging.LogRecord) -> bool:
-    """Report a warning or an error of the library; every other record goes on to the handlers."""
+    """Report a warning or an error of the library; every other record continues to the handlers."""
     if record.levelno < logging.WARNING:
         return True
     message = record.getMessage()

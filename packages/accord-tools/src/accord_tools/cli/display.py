@@ -329,7 +329,7 @@ class Display(View):
         is_free = self._thought.is_at_start and (self._ends_line or not self._streams.together)
         return is_free and self._may_spin and self._output.unwritten == 0
 
-    # What the agent says
+    # Messages of the agent
 
     def _say(self, said: v1.ContentBlock) -> None:
         if not self._shows_answer:

@@ -59,7 +59,7 @@ def whole_input() -> str:
 def piped_input(within: float) -> str | None:
     """Return the text of a file or pipe at standard input; None for anything else, and for a pipe without a writer.
 
-    Raises Timeout if a pipe that has begun does not end within so many seconds.
+    Raises Timeout if a pipe that has begun does not end within this many seconds.
     """
     if (mode := _input_mode()) is None or stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK):
         return None
@@ -89,7 +89,7 @@ class InputReader:
         threading.Thread(target=self._read, name="accord standard input", daemon=True).start()
 
     def has_begun(self, within: float) -> bool:
-        """Wait so many seconds for the first byte or the end."""
+        """Wait this many seconds for the first byte or the end."""
         return self._begun.wait(within)
 
     def text(self, within: float | None = None) -> str:

@@ -114,7 +114,7 @@ KEPT = 1024 * 1024
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end the turn after Ctrl-C."""
 SLICE = 0.2
-"""Seconds between two looks at the limits while the session is opened."""
+"""Seconds between two checks of the limits while the session is opened."""
 
 
 class TurnRunner:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accord import Hosts
     from accord.http import Container, Host, ProcessLimits, Quotas, Server
 
-# What each owner may use
+# Limits of each owner
 
 
 QUOTAS = {

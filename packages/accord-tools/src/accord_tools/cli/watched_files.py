@@ -17,7 +17,7 @@ from accord.agent_file import split
 from accord_tools.cli.exit_codes import WrongUsage
 
 EVERY = 0.3
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 MOST_FOLDERS = 500
 _SKIPPED = ("__pycache__", "node_modules", "site-packages")
 

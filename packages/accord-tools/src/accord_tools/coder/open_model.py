@@ -90,7 +90,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     key: str | None = None
     """The key itself, where a program has it; empty for a server without one."""
     headers: Mapping[str, str] = {}
-    """What goes along with each request."""
+    """The headers of each request."""
     context: int | None = None
     price: tuple[float, float] | None = None
     """The price of every model; takes precedence over `models`."""

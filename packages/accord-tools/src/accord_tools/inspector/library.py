@@ -24,7 +24,7 @@ from accord_tools.inspector.trace_search import Search, TraceFindings
 from accord_tools.tap import KeptTrace, kept_traces
 
 LOOK_EVERY = 0.1
-"""Seconds between two looks at a trace that may grow."""
+"""Seconds between two checks of a trace that may grow."""
 
 MOST_OPEN = 6
 MOST_SEARCHES = 8
@@ -104,7 +104,7 @@ class OpenTrace:
         self._changed = asyncio.Event()
 
     async def changed(self, patience: float) -> None:
-        """Wait until the index has grown, or for so many seconds."""
+        """Wait until the index has grown, or for this many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._changed.wait()

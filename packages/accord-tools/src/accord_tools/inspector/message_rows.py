@@ -79,7 +79,7 @@ class Fields(IntEnum):
 
 
 Worst: TypeAlias = Callable[[int, int], str]
-"""The worst finding of a row and so many after it."""
+"""The worst finding of a row and this many after it."""
 
 
 def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst | None = None) -> list[Any]:

@@ -40,7 +40,7 @@ MOST = 40_000
 
 
 def output_lines(text: str, most: int) -> list[Paragraph]:
-    """The first lines of the output as paragraphs, at most so many."""
+    """The first lines of the output as paragraphs, at most this many."""
     style, left = "", MOST
     shown: list[Paragraph] = []
     for line in text.replace("\r\n", "\n").split("\n", most)[:most]:
@@ -81,7 +81,7 @@ def shortened(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Par
 
 
 def last_lines(text: str, most: int) -> tuple[str, int]:
-    """The end of an output, at most so many lines; and how many lines are before it."""
+    """The end of an output, at most this many lines; and how many lines are before it."""
     trimmed = text.rstrip("\n")
     end = len(trimmed)
     place = end

@@ -54,7 +54,7 @@ class DiffLine(NamedTuple):
     """How many lines it represents."""
 
     def moved(self, old: int, new: int) -> DiffLine:
-        """The same line so many lines further down."""
+        """The same line this many lines further down."""
         return self._replace(
             old=None if self.old is None else self.old + old, new=None if self.new is None else self.new + new
         )

@@ -84,7 +84,7 @@ _STOPS = re.compile(r"[!#$%&*+\-:<=>@\[\\\]^_`{}~]")
 def parser(*, tables: bool = True) -> MarkdownIt:
     """The parser of Markdown."""
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"] if tables else "strikethrough")
-    made.disable("reference")  # a definition would be text that is not shown
+    made.disable("reference")  # a definition would be hidden text
     made.core.ruler.at("inline", _parse_inline)
     return made
 

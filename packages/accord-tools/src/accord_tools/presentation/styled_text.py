@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 
     spans: Sequence[Span]
     is_right: bool = False
-    """Whether its text stands at the right end."""
+    """Whether its text is aligned to the right."""
 
     def padded(self, row: Row, width: int, measure: Measure) -> Row:
         """Return one row of its text in this many columns."""
@@ -92,7 +92,7 @@ class Paragraph(NamedTuple):
         return "".join(text for text, _ in self.spans)
 
     def under(self, first: Row, rest: Row | None = None) -> Paragraph:
-        """The same, with more before each row."""
+        """Return the same with a longer prefix before each row."""
         return self._replace(first=(*first, *self.first), rest=(*(first if rest is None else rest), *self.rest))
 
 

@@ -245,7 +245,7 @@ def _path(kind: type, value: object) -> object:
     return Path(str(value)) if kind is Path else value
 
 
-# Made at import: msgspec's first look at a class is not safe in two threads.
+# Made at import: msgspec's first use of a class is not safe in two threads.
 _decode = msgspec.json.Decoder(InstalledAgent, dec_hook=_path).decode
 
 

@@ -44,7 +44,7 @@ LOG = "install.log"
 SHOWN = 25
 """Lines of the log that a failure shows."""
 BEAT = 0.2
-"""Seconds between two looks at the program."""
+"""Seconds between two checks of the program."""
 
 
 def run_tool(words: Sequence[str], folder: Path, progress: Progress, env: Mapping[str, str] | None = None) -> str:
@@ -161,7 +161,7 @@ def _planned(npm: str, package: PackageName, folder: Path, progress: Progress, *
 
 
 def _judged(package: PackageName, folder: Path, demands: InstallRequirements) -> tuple[str, str]:
-    """The version and the integrity of the package in the lock file; raises RegistryError for one that must not be."""
+    """The version and the integrity of the package in the lock file; raises RegistryError for a forbidden one."""
     locked = _locked(folder)
     if demands.require_hash:
         unhashed = [place.rpartition("node_modules/")[2] for place, about in locked.items() if _is_unhashed(about)]

@@ -175,7 +175,7 @@ def completions(entries: Sequence[Completion], chosen: int, width: int) -> list[
 
 
 def _column(text: str, style: str, width: int) -> Row:
-    """A text in so many columns."""
+    """A text in this many columns."""
     row = _cut([(text, style)], width)
     return Cell(row).padded(row, width, cell_len)
 

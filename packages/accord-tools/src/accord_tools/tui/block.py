@@ -83,7 +83,7 @@ class Block:
 
     @property
     def gap(self) -> bool:
-        """Whether a blank row stands before it."""
+        """Whether a blank row precedes it."""
         return True
 
     @property
@@ -435,7 +435,7 @@ class ToolBlock(Block):
 
 
 def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:
-    """The first lines of a diff for so many columns, its unchanged lines in the colours of the file's language."""
+    """The first lines of a diff for this many columns, its unchanged lines in the colours of the file's language."""
     language = language_of(path)
     coloured = [
         line._replace(spans=highlighted_line(line.spans[0][0], language)) if line.sign == " " and line.spans else line
@@ -480,7 +480,7 @@ def _terminal(terminal: TerminalView | None, *, is_open: bool) -> list[Paragraph
 
 
 def _before(count: int) -> list[Paragraph]:
-    """A line for so many lines that are left out."""
+    """Return a line for this many omitted lines."""
     return [Paragraph([(f"… {count:,} lines before", "dim")])] if count else []
 
 

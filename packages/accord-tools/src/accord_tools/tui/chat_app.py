@@ -130,7 +130,7 @@ class ChatApp(SessionActions):
         """Show the whole question."""
         self.push_screen(ReaderScreen.of_question(question, str(self.in_front.folder)))
 
-    # What goes on
+    # Activity
 
     def action_mcp(self) -> None:
         """Show the MCP servers of the session, and whether the agent got them."""

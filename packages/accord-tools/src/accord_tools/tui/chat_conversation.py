@@ -170,7 +170,7 @@ class Conversation:
         self.notes.append(Note(len(self.state), block))
         self.tell()
 
-    # How it stands
+    # Status
 
     @property
     def title(self) -> str:
@@ -194,7 +194,7 @@ class Conversation:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the agent works on a prompt, or by itself."""
+        """Whether the agent works on a prompt, or on its own."""
         at_work = self.session is not None and self.state.activity not in (None, "idle")
         return self._reply is not None or at_work
 
@@ -237,7 +237,7 @@ class Conversation:
         times = [before.sent_at(place) for place in before.prompt_places()]
         self._sent = list(zip(self.prompt_places(), times, strict=False))
 
-    # What was changed, and when
+    # Changes, and their times
 
     def changes(self) -> list[AgentWrite]:
         """Return the agent's writes through the chat in this conversation, the oldest first."""

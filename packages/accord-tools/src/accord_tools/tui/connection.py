@@ -201,7 +201,7 @@ class AgentConnection:
             self._ready.set()
             self.on_news()
 
-    # What the agent may use
+    # The agent's permissions
 
     @cached_property
     def shown_extensions(self) -> list[type[Extension[Any]]]:
@@ -255,7 +255,7 @@ class AgentConnection:
             if conversation.session is not None and conversation.session.id == change.session_id:
                 conversation.tell()
 
-    # What it tells
+    # Reports
 
     def _said(self, line: str) -> None:
         self.stderr.append(line)

@@ -177,7 +177,7 @@ class PermissionAsked(Question):
 
     @property
     def _is_shown_above(self) -> bool:
-        """Whether the tool call stands in the conversation, with its changes."""
+        """Whether the tool call is shown in the conversation, with its changes."""
         return self.question.session.tool_call(self.question.tool_call.id) is not None
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:

@@ -42,7 +42,7 @@ from accord_tools.tui.widgets import Debounce, Lines, Redrawn
 WORKTREE = "In a new git worktree"
 
 BARS = 0.1
-"""Seconds between two looks at the lines around the conversation."""
+"""Seconds between two checks of the lines around the conversation."""
 
 
 class ChatShell(App[int]):
@@ -464,7 +464,7 @@ class ChatShell(App[int]):
         if await conversation.ask(LoginAsked(conversation.connection.name)):
             self.run_command("login")
 
-    # What sessions are opened with
+    # Arguments for opening sessions
 
     def setup(self, conversation: Conversation) -> dict[str, Any]:
         """Return the arguments for opening a session: the MCP servers that the agent supports."""

@@ -295,7 +295,7 @@ class LightEvent:
         return self._is_set
 
     def set(self) -> None:
-        """Set it: everyone who waits goes on, also if it is cleared before that."""
+        """Set it: all waiting tasks continue, also if it is cleared before that."""
         self._is_set = True
         if self._waiting is not None:
             for future in self._waiting:

@@ -84,7 +84,7 @@ class Agent(Generic[StateT]):
     `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
     `override` it; see `session.system_prompt`. `skills` is a folder of skills, several, or a function of the session
     that names those of a session: each folder in it with a SKILL.md is offered as a command, see `turn.skills`.
-    `extensions` are additions to the protocol that clients are told of: classes of `Extension`, or the names of
+    `extensions` are additions to the protocol that are declared to clients: classes of `Extension`, or the names of
     installed ones; or a mapping from each to what it declares.
     `meta` is the `_meta` of the answer to `initialize`.
     """
@@ -164,7 +164,7 @@ class Agent(Generic[StateT]):
         """The agent's name, version and title."""
         return self._definition.info
 
-    # What the author registers
+    # Registration
 
     # A plain function, a `def`, is called in a thread, with the turn or session of `accord.sync`.
 

@@ -101,7 +101,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """The author's `_meta` of the answer to `initialize`."""
     extensions: Extensions = msgspec.field(default_factory=dict[Any, Any])
-    """The extensions of the protocol that clients are told of."""
+    """The extensions of the protocol that are declared to clients."""
     versions: tuple[Version, ...] = VERSIONS
     """The versions of the protocol that the author wants to serve."""
     prompt_while_working: PromptWhileWorking

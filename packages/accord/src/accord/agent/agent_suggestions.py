@@ -249,7 +249,7 @@ class SuggestionRequest:
         self.document = document
         """The document: `text`, `lines`, `language`, `version`, `uri` and `path`."""
         self.offset: int = positions_of(document).offset(asked.position)
-        """Where the cursor is."""
+        """The place of the cursor."""
         self.selection: tuple[int, int] | None = (
             None if asked.selection is None else positions_of(document).offsets(asked.selection)
         )

@@ -63,7 +63,7 @@ class Call(Generic[T]):
         self._answer: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
     def finish(self, result: T | None, error: BaseException | None = None) -> None:
-        """Let the thread go on, with this result or this error."""
+        """Let the thread continue, with this result or this error."""
         self._answer.put((result, error))
 
     def call(self) -> None:

@@ -4,7 +4,7 @@ Each of them is a few lines over the store and `Session`. The specification leav
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
   connection can save nothing more in it. On the same connection, it is closed first.
-- A session that works goes on. On the same connection it stays open; from another one of this agent, the client joins
+- A session that works continues. On the same connection it stays open; from another one of this agent, the client joins
   it and gets it when the work is over (see `SessionJoin`).
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watch_feed`).

@@ -254,7 +254,7 @@ def _method(name: str, function: FunctionType) -> Any:
 
 
 def _is_copied(function: FunctionType) -> bool:
-    """Whether the loop may go on to change what this returns."""
+    """Whether the loop may continue to change what this returns."""
     return str(function.__annotations__["return"]).startswith(("list[", "dict["))
 
 

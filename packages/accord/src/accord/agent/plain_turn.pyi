@@ -141,7 +141,7 @@ class RemoteTerminal(Face):
     """A command that the client runs for us while a block lasts."""
     @property
     def is_released(self) -> bool:
-        """Whether the client has been told to release it."""
+        """Whether the client was asked to release it."""
     @property
     def id(self) -> v1.TerminalId:
         """The client's id of the terminal."""

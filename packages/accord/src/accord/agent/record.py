@@ -518,7 +518,7 @@ class SessionUpdates:
         try:  # noqa: SIM105 - `suppress` costs more than what it surrounds
             self._peer.connection.tell(frame)
         except ConnectionClosed:
-            pass  # work that ends with the link has no client to tell
+            pass  # work that ends with the link has no client to notify
 
     def collect(self) -> None:
         """Collect the frames of this iteration of the loop, and send them together at its end."""

@@ -211,7 +211,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     exit_code: int | None
     """Its exit code; None if a signal ended it."""
     signal: str | None = None
-    """The name of the signal that ended it; None if it exited by itself."""
+    """The name of the signal that ended it; None if it exited normally."""
     timed_out: bool = False
     """Whether it was killed because it took too long."""
     truncated: bool = False
@@ -223,7 +223,7 @@ class RemoteTerminal:
 
     def __init__(self, session: SessionClient, requester: Requester, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
-        """Whether the client has been told to release it."""
+        """Whether the client was asked to release it."""
         self._before_release: list[Callable[[], Awaitable[None]]] = []
         self._session = session
         self._requester = requester

@@ -5,7 +5,7 @@ prompt; the others wait. A cancelled turn is answered with `cancelled`, whatever
 does not end within the grace period, it is answered anyway, and the next prompt in the queue runs.
 
 With `steer`, a waiting prompt can join the running turn: the turn takes it, and both end together. A prompt that no
-turn takes becomes a turn of its own. Work that the agent begins by itself has a place in the same line.
+turn takes becomes a turn of its own. Work that the agent begins itself has a place in the same line.
 """
 
 from __future__ import annotations

@@ -382,7 +382,7 @@ class Config:
             )
         self._offered[option_id] = option.chosen(value)
 
-    # Telling
+    # Reporting
 
     def _options(self) -> list[updates.SessionConfigOption]:
         """The options that the client can show, with their current values."""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 PAUSE = 0.1
-"""Seconds between two looks at the output of a running command."""
+"""Seconds between two checks of the output of a running command."""
 
 
 class TerminalText:
@@ -181,7 +181,7 @@ class Tool(Elicits):
     def _how_to_enter(self) -> str:
         return f"write `async with turn.tool({self.title!r}) as tool:`"
 
-    # What it produces
+    # Output
 
     async def text(self, text: str) -> None:
         """Append text to its output."""
@@ -294,7 +294,7 @@ class Tool(Elicits):
         self.title = title
         self._change(title=title)
 
-    # How it goes
+    # Status
 
     async def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
@@ -371,7 +371,7 @@ class Tool(Elicits):
         self._unsent["status"] = self.status = status
         await self._flush()
 
-    # Telling
+    # Reporting
 
     def _add(self, content: updates.ToolCallContent) -> None:
         self._end_text()

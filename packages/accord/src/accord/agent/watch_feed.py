@@ -186,7 +186,7 @@ class _ToSecond:
 log = logging.getLogger("accord")
 
 EVERY = 0.25
-"""Seconds between two looks at the store."""
+"""Seconds between two checks of the store."""
 
 MOST = 1_000
 """Sessions that the clients of one agent may watch at a time."""

@@ -259,5 +259,5 @@ async def _as_answered(message: type[Request[Any]], work: Awaitable[T]) -> T:
         return await work
     except RequestError as error:
         refusal = PeerError(message.__method__, error.code, error.message, error.data)
-        refusal.safe_to_tell = True  # a RequestError is made to be told
+        refusal.safe_to_tell = True  # a RequestError is made for the client
         raise refusal from error

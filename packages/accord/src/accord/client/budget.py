@@ -28,7 +28,7 @@ NEAR = 0.8
 
 @dataclass(frozen=True, slots=True)
 class BudgetQuestion:
-    """Whether a turn may go on past a limit that it comes near to."""
+    """Whether a turn may continue past a limit that it comes near to."""
 
     limit: BudgetField
     """The limit: `"max_cost"`, `"max_turns"` or `"max_time"`."""

@@ -153,7 +153,7 @@ class RemoteAgent:
         name = self.name.partition(" ")[0] if info is None else f"{info.name} {info.version}".rstrip()
         return f"RemoteAgent({shortened(name)!r}, sessions={len(self.open_sessions)})"
 
-    # What it is
+    # Identity
 
     @property
     def info(self) -> v1.Implementation | None:

@@ -344,7 +344,7 @@ class RemoteSession:
             service.turn_cancelled(self)
         self._subagents.close_questions()
 
-    # What it has come to
+    # Results
 
     async def updates(self) -> AsyncIterator[updates.Update]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.

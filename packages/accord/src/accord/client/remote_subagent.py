@@ -82,7 +82,7 @@ class RemoteSubagent:
     def __repr__(self) -> str:
         return f"RemoteSubagent({shortened(self.title or self.id)!r}, {self.status or 'unknown'})"
 
-    # What its agent says of it
+    # The agent's description
 
     @property
     def title(self) -> str | None:
@@ -125,7 +125,7 @@ class RemoteSubagent:
         state = self._told.state
         return state.usage if isinstance(state, v1.IdleStateUpdate) else None
 
-    # What it has come to
+    # Results
 
     @property
     def text(self) -> str:
@@ -191,7 +191,7 @@ class RemoteSubagent:
         for service in self._remote._services:
             service.turn_cancelled(self)
 
-    # What the connection reports
+    # Reports of the connection
 
     @property
     def _told(self) -> SubagentState:

@@ -404,10 +404,10 @@ class Reply:
             self.request_cancel()
             await in_time(LEAVE_WITHIN, self._until_finished())
 
-    # What the session reports
+    # Reports of the session
 
     def _sent(self, posted: PendingRequest[Any], unread: UpdateBuffer) -> None:
-        """The prompt was sent: at once, unless the agent is being restarted."""
+        """Note that the prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self._unread = posted, unread
         self._end_span, posted.end_span = posted.end_span, None
         if self._sent_or_done is not None:

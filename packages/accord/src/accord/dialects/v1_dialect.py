@@ -326,7 +326,7 @@ def _terminal(state: SessionState, terminal_id: v1.TerminalId) -> str:
     return fenced("\n".join(filter(None, shown)))
 
 
-# What else has an id
+# Other things with an id
 
 
 _UPDATES = {

@@ -119,13 +119,13 @@ class UpdateView:
         if update.content is UNSET:
             return [update]
         is_new = self.begin(speaker, update.message_id)
-        if not update.content:  # what comes next is all that it says
+        if not update.content:  # the next chunk is its whole text
             del self._begun[speaker, update.message_id]
             self.last = None
             return [update]
         if is_new:
             return _chunks(update, kind)
-        if replaced is None:  # it says what it said
+        if replaced is None:  # its text is unchanged
             return []
         before, after = replaced
         rest = _rest(before, after)

@@ -238,7 +238,7 @@ def _item(item: Any) -> v2.ToolCallContent | None:
             return cast("v2.ToolCallContent", item)
 
 
-# What else has an id
+# Other things with an id
 
 
 _UPDATES = {

@@ -344,7 +344,7 @@ class Connection:
             params = Raw(params)
         return self.outgoing.send(method, params, lane, patient, RAW_RESULT)
 
-    # What the transport calls
+    # The transport's callbacks
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         """Handle frames; the transport calls this."""
@@ -374,7 +374,7 @@ class Connection:
             return
         self._wind_down(end)
 
-    # What comes in
+    # Incoming messages
 
     def _receive(self, frames: Sequence[bytes | Oversized]) -> None:
         """Handle a delivery of the transport, frame by frame."""
@@ -587,7 +587,7 @@ class Connection:
             self._outbox.answer(reply)
 
     def _pollute(self, frame: bytes) -> None:
-        """An agent printed something. It gets no answer: the agent could answer that in turn."""
+        """Note that an agent printed something. It gets no answer: the agent could answer that in turn."""
         self._polluted += 1
         text = frame[:500].decode("utf-8", "replace")
         if self._polluted == 1:

@@ -96,7 +96,7 @@ class ReadPause:
             self.decide()
 
     def unread_resized(self, by: int) -> None:
-        """The unread updates take so many more bytes, or fewer."""
+        """The unread updates take this many more bytes, or fewer."""
         self.unread += by
         if self.paused or self.unread > self.mark:
             self.decide()
@@ -168,21 +168,21 @@ class Backlog(msgspec.Struct, eq=False):
     _timer: asyncio.TimerHandle | None = None
 
     def add(self, size: int) -> None:
-        """A request of so many bytes begins to wait."""
+        """A request of this many bytes begins to wait."""
         self.size += size
         if self.size > self.limit and not self.read_pause.stopped:
             self.read_pause.stop()
             self._watch()
 
     def remove(self, size: int) -> None:
-        """A request of so many bytes no longer waits."""
+        """A request of this many bytes no longer waits."""
         self.size -= size
         if self.read_pause.stopped and self.size <= self.limit // 4:
             self.end()
             self.read_pause.go_on()
 
     def answered_while_full(self, size: int) -> None:
-        """An answer of so many bytes was finished while output was full."""
+        """An answer of this many bytes was finished while output was full."""
         self._made_while_full += size
         self.add(size)
 

@@ -179,7 +179,7 @@ class Lanes:
         return max(self.busy.values(), key=lambda lane: lane.size)
 
     def resized(self, by: int) -> None:
-        """The notifications of a lane take so many more bytes, or fewer."""
+        """The notifications of a lane take this many more bytes, or fewer."""
         self.size += by
         self._on_size(self.size)
 

@@ -131,7 +131,7 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
             self.hurries = None
 
     def _tell(self, call: Callable[[Any], None], result: Any) -> None:
-        self.on_answer = None  # it may refer to what refers to this
+        self.on_answer = None  # it may refer back to this object
         if self.end_span is not None:
             self.end_span(result)
         call(result)

@@ -10,7 +10,7 @@ the list contains: so declare `CommandTitles` and `NativeSubagents` with any of 
 | `AsyncTasks` | `asyncTasks` | updates `async_task_spawned` and others, `_session/async_task/stop` |
 | `SessionFailures` | `sessionFailure` | `sessionFailure` in a session's information, or in the answer of a prompt |
 | `NativeSubagents` | `nativeSubagentSessions` | updates `subagent_spawned` and `subagent_state_update` |
-| `BackgroundSubagents` | `backgroundSubagents` | a turn ends while its subagents go on; claude-agent-acp only |
+| `BackgroundSubagents` | `backgroundSubagents` | a turn ends while its subagents continue; claude-agent-acp only |
 | `DiffPatches` | `diffPatch` | a git patch in the place of a file's whole text |
 | `CommandTitles` | none | `commandTitle` of a tool call: what the command is for; claude-agent-acp only |
 | `Goals` | none: `goal` beside the list | `goal` in a session's information, `_session/goal` |
@@ -322,7 +322,7 @@ class NativeSubagents(AirExtension[dict[str, Any]], name="nativeSubagentSessions
 
 
 class BackgroundSubagents(AirExtension[dict[str, Any]], name="backgroundSubagents"):
-    """A turn ends at its result while its subagents go on: their updates and questions follow the answer."""
+    """A turn ends at its result while its subagents continue: their updates and questions follow the answer."""
 
     word = "backgroundSubagents"
 

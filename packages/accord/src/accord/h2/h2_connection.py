@@ -197,10 +197,10 @@ class H2Connection:
         """The stream, the flags and the beginning of an incomplete header block."""
         self._continuations = 0
         self._events: list[Event] = []
-        # what the peer allows
+        # the peer's limits
         self._room = self._peer_window = DEFAULT_WINDOW
         self._peer_streams = LARGEST_WINDOW
-        # what we allow
+        # our limits
         self._window, self._credit_of_all = stream_window, connection_window
         self._credit = connection_window
         self._taken = 0

@@ -85,7 +85,7 @@ class CancelOnDisconnect:
         self._watching.add_done_callback(self._has_left)
 
     def _has_left(self, _: asyncio.Task[None]) -> None:
-        if self._watching is not None:  # the block is not over
+        if self._watching is not None:  # the block has not ended
             self._patience.reschedule(self._loop.time())
 
 

@@ -169,7 +169,7 @@ class Directory(ABC):
         """Return the key with which the hosts of this directory sign, if the directory stores one."""
         return None
 
-    # What owners use
+    # Owners' usage
 
     @abstractmethod
     async def admit(self, use: Use, most: int, host: str) -> bool:
@@ -181,7 +181,7 @@ class Directory(ABC):
 
     @abstractmethod
     async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        """Take up to so many posts of the owner with this key."""
+        """Take up to this many posts of the owner with this key."""
 
     @abstractmethod
     async def claim(self, owner: str, host: str) -> str:

@@ -34,7 +34,7 @@ class Hosts:
     at least 32 bytes and is the same on all hosts; of several, the first signs and all are accepted. With a SQLite file
     it may be omitted. `name` is for operators. `weight` is the share of this host: 2 takes twice the connections of 1,
     0 takes none and only forwards. `lease` is how many seconds a host may be silent before the others declare it dead.
-    With `fence`, a host that cannot reach the directory for so many seconds ends its connections. `schema` is that of
+    With `fence`, a host that cannot reach the directory for this many seconds ends its connections. `schema` is that of
     the table in PostgreSQL.
 
     With `peer_certificate`, hosts speak TLS with each other. It is a PEM file for the address in `peer`; its private

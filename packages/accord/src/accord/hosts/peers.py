@@ -149,7 +149,7 @@ class PeerHost:
         self.requests = self._requests(PATH)
         self._questions = self._requests(HEALTH)
         self.silent = asyncio.Event()
-        """Set while the peer does not answer, and for ever once it is over."""
+        """Set while the peer does not answer, and for ever once it has ended."""
         self._lease = lease
         self._on_silent = on_silent
         self._loop = asyncio.get_running_loop()
@@ -239,7 +239,7 @@ class PeerHost:
     async def _told(
         self, asking: ConnectionPool, target: str, question: SignedForward, most: int, method: str = "GET"
     ) -> str:
-        """The text that it answers; raises Broken or TimeoutError."""
+        """Return the text of its answer; raises Broken or TimeoutError."""
         signature = self._signer.sign(question, method, target, {})
         async with asyncio.timeout(self._lease * 2 / BEATS):
             response = await asking.request(method, [(HOP, signature)])
@@ -319,11 +319,11 @@ class PeerHosts:
         self._watching[host.id] = self._tasks.start(peer.watch(), f"accord hosts: watch {host.id}")
 
     def get(self, host: str) -> PeerHost | None:
-        """The peer with this id, if it is not over."""
+        """The peer with this id, if it has not ended."""
         return self._peers.get(host)
 
     def all(self) -> list[PeerHost]:
-        """The peers that are not over."""
+        """The peers that have not ended."""
         return list(self._peers.values())
 
     def ready(self) -> list[PeerHost]:

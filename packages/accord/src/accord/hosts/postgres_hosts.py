@@ -176,7 +176,7 @@ class PostgresDirectory(Directory):
 
         return await self._line.run(work, PATIENCE)
 
-    # What owners use
+    # Owners' usage
 
     async def admit(self, use: Use, most: int, host: str) -> bool:
         async def work(connection: AsyncpgConnection) -> bool:

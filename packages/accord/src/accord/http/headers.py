@@ -53,7 +53,7 @@ class _InitializeResult(msgspec.Struct):
     version: int | None = msgspec.field(default=None, name="protocolVersion")
 
 
-# Made at import: msgspec's first look at a class is not safe in two threads.
+# Made at import: msgspec's first use of a class is not safe in two threads.
 _read_version = msgspec.json.Decoder(_InitializeResult).decode
 
 

@@ -158,7 +158,7 @@ def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
             name, _ = _decode(found[1])
             members[name] = {}
             value, at = _decode(head, found.end())
-            if at < len(head):  # else a number may go on
+            if at < len(head):  # else a number may continue
                 members[name] = value
         if len(text) < HEAD and not _END.match(head, at):
             return {}  # no JSON

@@ -218,7 +218,7 @@ class McpServer:
         log.warning("MCP server %s: %s", self.name, why)
         await self._on_failure(self.failure)
 
-    # What the server sends
+    # Messages of the server
 
     async def _hear(self, message: IncomingMessage) -> None:
         import mcp_types
@@ -253,7 +253,7 @@ class McpServer:
             roots=[Root.model_validate({"uri": Path(root).as_uri()}) for root in self._surroundings.roots]
         )
 
-    # What it offers
+    # Tools, resources and prompts
 
     async def offered(self, kind: str) -> list[Any]:
         """Return its tools, resources or prompts; raises McpServerError if it cannot be used.
@@ -409,7 +409,7 @@ class McpServers:
         """Close all connections, and end the servers' processes."""
         await asyncio.gather(*(server.close() for server in self._servers))
 
-    # What they offer
+    # Tools, resources and prompts
 
     async def tools(self) -> list[McpTool]:
         """The tools of all servers now."""

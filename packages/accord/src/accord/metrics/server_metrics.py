@@ -151,7 +151,7 @@ ABOUT = ("# HELP ", "# TYPE ")
 
 
 def merged(texts: Iterable[str]) -> str:
-    """Several texts in Prometheus' format as one; their labels tell the samples apart.
+    """Several texts in Prometheus' format as one; their labels distinguish the samples.
 
     >>> one, two = ('# TYPE a gauge\\na{host="%s"} 1\\n' % host for host in "xy")
     >>> print(merged([one, two]), end="")

@@ -167,7 +167,7 @@ class ProxyLending:
             return codec.loads(codec.encode(declared))
         return as_sent(self._bridges.describe(server, way), version)
 
-    # What the agent sends
+    # Messages of the agent
 
     def take(self, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         """Answer a message of the agent's to one of the servers; returns False to pass others on."""
@@ -297,7 +297,7 @@ class AgentBridge:
         server = v1.McpServerAcp(name, v1.McpServerAcpId(server_id))
         return ForwardedServer(name, functools.partial(self._lines.open, server))
 
-    # What providers send
+    # Messages of providers
 
     def _said(self, request_id: RequestId | None, params: Raw | None) -> bool:
         assert self._lines is not None

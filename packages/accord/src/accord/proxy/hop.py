@@ -66,7 +66,7 @@ class ProxyConnection:
         self.unsent: set[Any] = set()
         """Requests that have handlers, and have not been sent on."""
         self.own_open = 0
-        """Requests of the handlers that have no answer yet: while there are any, reading goes on."""
+        """Requests of the handlers that have no answer yet: while there are any, reading continues."""
         self.appends_to_system_prompt = False
         self.over = LightEvent()
         """Set when the connection has ended."""
@@ -352,7 +352,7 @@ async def _run_on(steps: list[Step], awaited: Awaitable[Any], hop: Hop[Any]) -> 
 
 
 def is_message(value: Any) -> bool:
-    """Whether a step has returned a message, which goes on."""
+    """Whether a step has returned a message, which continues."""
     return isinstance(value, Request | Notification)
 
 

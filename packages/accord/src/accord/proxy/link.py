@@ -499,7 +499,7 @@ class Link:
             if self._is_open and self.failure is None:
                 (self.transport.pause_reading if must_wait else self.transport.resume_reading)()
 
-    # What the transport calls
+    # The transport's callbacks
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         """Handle frames; the transport calls this."""

@@ -366,7 +366,7 @@ class LiveProxy(ProxyConnection):
             awaited.failed(ComponentFailure(link.name, end.reason, str(end.error())))
         self.over.set()
 
-    # What arrives
+    # Arriving messages
 
     def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         if method == INITIALIZE and side == "client":

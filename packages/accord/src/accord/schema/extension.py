@@ -147,7 +147,7 @@ class Extension(Generic[OfferT]):
             raise TypeError(f"{self.name}: take it from a session, as session.extension({type(self).__name__})")
         return self._link
 
-    # What is declared
+    # Declarations
 
     @classmethod
     def declaration(cls, offer: OfferT) -> dict[str, Json]:
@@ -168,7 +168,7 @@ class Extension(Generic[OfferT]):
         """Return its name in errors: where the other side would declare it."""
         return f'_meta["{cls.name}"]'
 
-    # What a client reads
+    # Reading, by a client
 
     @classmethod
     def read(cls, update: object) -> Any:
@@ -218,7 +218,7 @@ class Extension(Generic[OfferT]):
         """Return the default declaration of a side."""
         return cast("OfferT", (get_origin(cls._offer_type) or cls._offer_type)())
 
-    # What both sides use
+    # For both sides
 
     @property
     def offer(self) -> OfferT | None:

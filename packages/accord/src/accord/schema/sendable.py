@@ -51,7 +51,7 @@ def check_sendable(call: str, value: Any) -> None:
     cls = cast("type[object]", value.__class__)
     if not cls.__module__.startswith("accord.schema."):
         return  # a message of the author's own: its fields may need hooks that only its author knows
-    codec.strict_decoder(cls)  # msgspec's first look at a class must not happen in two threads
+    codec.strict_decoder(cls)  # msgspec's first use of a class must not happen in two threads
     plain = codec.plain(value)
     try:
         msgspec.convert(plain, cls, dec_hook=tolerant.strictly)

@@ -254,7 +254,7 @@ PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-
 TextDocumentSyncKind: TypeAlias = Annotated[str, words("full", "incremental")]
 
 
-# What an agent wants to know
+# The agent's wishes
 
 
 @unstable
@@ -475,7 +475,7 @@ class AuthCapabilities(Model):
 # The first call of a connection: versions, capabilities, names. Page: initialization.
 
 
-# What a client can do
+# The client's capabilities
 
 
 class FileSystemCapabilities(Model):
@@ -530,7 +530,7 @@ class ClientCapabilities(Model):
     position_encodings: Unstable[Tolerant[ValidItems[PositionEncodingKind]]] = []
 
 
-# What an agent can do
+# The agent's capabilities
 
 
 class PromptCapabilities(Model):

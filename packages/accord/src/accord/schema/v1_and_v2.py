@@ -101,7 +101,7 @@ class Implementation(Model):
     title: Tolerant[str | None] = None
 
 
-# What a client can do
+# The client's capabilities
 
 
 @unstable
@@ -143,7 +143,7 @@ class ElicitationCapabilities(Model):
     url: Tolerant[ElicitationUrlCapabilities | None] = None
 
 
-# What an agent can do
+# The agent's capabilities
 
 
 class SessionDeleteCapabilities(Model):

@@ -366,7 +366,7 @@ class ClientCapabilities(Model):
     session: Unstable[Tolerant[ClientSessionCapabilities | None]] = None
 
 
-# What an agent can do
+# The agent's capabilities
 
 
 class PromptImageCapabilities(Model):

@@ -180,7 +180,7 @@ def covered(question: PermissionQuestion) -> str:
     return question.tool_call.title
 
 
-# Made at import: msgspec's first look at a class is not safe in two threads.
+# Made at import: msgspec's first use of a class is not safe in two threads.
 _read_version = msgspec.json.Decoder(_AnswersVersion).decode
 _read_document = msgspec.json.Decoder(_Document).decode
 

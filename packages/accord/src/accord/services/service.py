@@ -248,5 +248,5 @@ class HelpedPeer:
             return cast("ResultT", await answer if inspect.isawaitable(answer) else answer)
         except RequestError as error:
             refusal = PeerError(method, error.code, error.message, error.data)
-            refusal.safe_to_tell = True  # a RequestError is made to be told
+            refusal.safe_to_tell = True  # a RequestError is made for the client
             raise refusal from error

@@ -141,9 +141,9 @@ def damaged(why: str) -> StoreError:
     return StoreError("damaged", f"the store contains a malformed update: {why}")
 
 
-# A first look at a record: until which entry each thing in it changes. A replay then tells a thing once it is final.
+# A first look at a record: the last entry that changes each thing in it. A replay then tells a thing once it is final.
 #
-# A replay tells each message and each tool call once, in its final form, and in the order in which they began. Without
+# A replay sends each message and each tool call once, in its final form, and in the order in which they began. Without
 # this look it would have to hold the whole session: any entry might still change the first message. With it, a replay
 # holds only what has begun and is not final, however long the session is.
 
@@ -276,7 +276,7 @@ def _seen(update: bytes) -> _Glance:
     )
 
 
-# `FoldedRecord`: what a session's record amounts to, with all that its replay needs.
+# `FoldedRecord`: the final state of a session's record, with everything that its replay needs.
 #
 #     entries ──▶ SessionState          messages, tool calls, settings, as every reader of a session sees them
 #             └─▶ order                 what stands where: also compactions, subagents, and unknown updates

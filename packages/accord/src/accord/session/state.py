@@ -334,7 +334,7 @@ class SessionState:
 
     def refuse(self, start: int, end: int | None = None) -> None:
         """Mark the entries from position `start` up to `end` as refused: the agent continues without them."""
-        # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
+        # schema, StopReason: the next prompt does not include a refused one and its turn; clients show that.
         for place in range(max(start, self._dropped), len(self) if end is None else end):
             entry = self._growing[place - self._dropped]
             if isinstance(entry, GrowingMessage):
@@ -862,7 +862,7 @@ def _known(table: dict[KeyT, ThingT], key: KeyT, make: Callable[[KeyT], ThingT])
 
 
 def plan_id_of(plan: updates.PlanUpdateContent) -> updates.PlanId:
-    """The id of a plan, which one of an unknown kind has as well."""
+    """The id of a plan, also for a plan of an unknown kind."""
     return updates.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
 
 

@@ -270,7 +270,7 @@ def moment(microseconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
-# Made at import: msgspec's first look at a class is not safe in two threads.
+# Made at import: msgspec's first use of a class is not safe in two threads.
 _read_cursor = msgspec.json.Decoder(Cursor).decode
 
 

@@ -187,7 +187,7 @@ class ScriptedPeer:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    # What the transport calls
+    # The transport's callbacks
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         """Keep frames until the script reads them; the transport calls it."""

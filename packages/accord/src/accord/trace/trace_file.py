@@ -78,7 +78,7 @@ log = logging.getLogger("accord")
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 PAUSE = 0.2
-"""Seconds between two looks at a file that is followed."""
+"""Seconds between two checks of a file that is followed."""
 
 
 class TraceLine(msgspec.Struct, frozen=True, gc=False):

@@ -170,7 +170,7 @@ def _spawn() -> tuple[subprocess.Popen[bytes], int]:
 
 
 def _has_room(pipe: int, patience: float) -> bool:
-    """Whether the pipe accepts data within so many seconds."""
+    """Whether the pipe accepts data within this many seconds."""
     assert sys.platform != "win32"
     room = select.poll()  # unlike `select`, accepts any descriptor
     room.register(pipe, select.POLLOUT)

@@ -30,7 +30,7 @@ MOMENT = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 
 PAUSE = 0.02
-"""Seconds between two looks at the groups."""
+"""Seconds between two checks of the groups."""
 
 
 def main() -> None:

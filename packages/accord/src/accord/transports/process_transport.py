@@ -165,7 +165,7 @@ class ProcessTransport(Transport):
     async def _close_and_end(self) -> None:
         if not self._grace:
             self._group.kill()  # before its input ends, which it could take as a reason to answer open requests
-        self._stdout.resume()  # an agent that is blocked in a write could not end by itself
+        self._stdout.resume()  # an agent that is blocked in a write could not end on its own
         await within(self._grace, self._stdin.flush())
         self._stdin.close()
         await self._observe()

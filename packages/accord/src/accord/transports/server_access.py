@@ -66,7 +66,7 @@ class NetworkProxy(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, url: str, variable: str | None = None) -> NetworkProxy:
-        """The proxy with this URL, which stands in this variable; raises AccordError for an invalid one.
+        """The proxy with this URL, from this variable; raises AccordError for an invalid one.
 
         Without a scheme it is an HTTP proxy.
         """

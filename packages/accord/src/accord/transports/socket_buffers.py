@@ -75,7 +75,7 @@ class OutputLevel:
         self._receiver = receiver
 
     def add(self, size: int) -> None:
-        """Note that so many bytes wait."""
+        """Note that this many bytes wait."""
         if self._given_up:
             return
         self.size += size
@@ -85,7 +85,7 @@ class OutputLevel:
             self._receiver.paused()
 
     def written(self, size: int) -> None:
-        """Note that so many bytes were written."""
+        """Note that this many bytes were written."""
         self.size = 0 if self._given_up else self.size - size
         if self.size == 0:
             self._empty.set()

@@ -238,7 +238,7 @@ class Framed(SharedBufferProtocol, Transport):
             self._answer_ping(ping)
 
     def _ignored_binary(self) -> None:
-        # Silently, the author of a peer that sends all messages as binary frames would never learn why none counts.
+        # Without this note, the author of a peer that sends binary frames would never learn why they are ignored.
         if not self._has_ignored:
             self._has_ignored = True
             log.warning("%s sent a binary frame, which is ignored; messages must be text frames", self.name)

@@ -236,7 +236,7 @@ class ConnectionPool:
         return next((connection for connection in self._multiplexed if connection.has_room), None)
 
     def _usable_http1(self) -> Http1Client | None:
-        # What is found stale is closed. So each connection is looked at about once, however many there are.
+        # Stale connections are closed when found. So each connection is examined about once, however many there are.
         while self._idle and not self._idle[0].is_usable:
             self._idle.popleft().close()
         while self._idle:

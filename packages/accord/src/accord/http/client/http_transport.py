@@ -84,7 +84,7 @@ class Backoff:
         self._pause = 0.1
 
     async def another(self, at_least: float = 0.0) -> bool:
-        """Pause before another attempt, for so many seconds at least; False if the time is over."""
+        """Pause before another attempt, for this many seconds at least; False if the time is over."""
         pause = max(self._pause * random.uniform(0.5, 1.0), at_least)
         if self._loop.time() + max(self._pause, pause) > self._until:
             return False

@@ -171,7 +171,7 @@ class Bucket(NamedTuple):
     burst: int
 
     def take(self, full_in: float, most: int) -> Withdrawal:
-        """Take up to `most` from a bucket that is full in so many seconds."""
+        """Take up to `most` from a bucket that is full in this many seconds."""
         full_in = min(max(0.0, full_in), self.burst / self.rate)
         there = self.burst - self.rate * full_in
         # Slightly more than there is: the time was rounded on its way through a database.

@@ -89,7 +89,7 @@ class Streams:
             stream = self.sessions[key] = Stream(key, known=False)
         return stream
 
-    # What readers take
+    # Reading
 
     def take(self, stream: Stream, limit: int) -> list[Numbered]:
         """Take the next messages of this stream: about `limit` bytes, and at least one if any waits."""

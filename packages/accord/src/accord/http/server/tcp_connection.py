@@ -221,7 +221,7 @@ class AsgiRequest(ABC):
 
     @abstractmethod
     def _taken(self, size: int) -> None:
-        """Note that the application has taken so many bytes of the body."""
+        """Note that the application has taken this many bytes of the body."""
 
     @abstractmethod
     async def _respond(self, body: bytes, *, more: bool) -> None:

@@ -115,7 +115,7 @@ class UnansweredRequests:
         """Return how many requests of the client wait for an answer."""
         return len(self._theirs)
 
-    # What the client sends
+    # Messages of the client
 
     def has_room_for(self, call: RequestFrame) -> bool:
         """Whether one more request may wait for its answer."""
@@ -156,7 +156,7 @@ class UnansweredRequests:
         if request_id is not None:
             self._ours.pop(request_id, None)
 
-    # What the agent sends
+    # Messages of the agent
 
     def sent(self, message: Message | Malformed) -> StreamRoute:
         """Note a message of the agent; returns where it belongs."""
