@@ -68,6 +68,11 @@ class Handler(BaseHTTPRequestHandler):
     def model(self) -> ModelServer:
         return cast("ModelServer", self.server)
 
+    def end_headers(self) -> None:
+        for name, value in self.model.headers().items():
+            self.send_header(name, value)
+        super().end_headers()
+
     def do_GET(self) -> None:
         self.answer_small({})
 
@@ -152,11 +157,18 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, log: str | None = None, reply: Callable[[Asked], Iterable[Piece] | Refused] = reply) -> None:
+    def __init__(
+        self,
+        log: str | None = None,
+        reply: Callable[[Asked], Iterable[Piece] | Refused] = reply,
+        headers: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.log = log
         self.reply = reply
         """What the model says."""
+        self.headers = headers
+        """The headers that each answer has beside its own."""
         self.bodies: list[Json] = []
         """The body of each request, as it came."""
         self.url = f"http://127.0.0.1:{self.server_address[1]}"

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import re
+import time
 from contextlib import asynccontextmanager
+from itertools import count
 
 import pytest
 from benchmarks.build import Unavailable
@@ -21,6 +23,7 @@ from accord.extensions import (
     DisplayTerminals,
     Goals,
     NativeSubagents,
+    RateLimits,
     SessionFailures,
     SessionIndex,
     SessionListChanges,
@@ -59,7 +62,7 @@ def call(tool, **arguments):
 
 
 @asynccontextmanager
-async def connected(agent, folder, *, client=None):
+async def connected(agent, folder, version=1, *, client=None, headers=dict, **variables):
     """A session of this agent, in a folder that is a repository, with every convention."""
     try:
         installed(agent)
@@ -68,9 +71,10 @@ async def connected(agent, folder, *, client=None):
     home, work = folder / "home", repository(folder / "work")
     home.mkdir()
     client = client or accord.Client("accord-interop", permissions=True, extensions=ALL)
-    with ModelServer(reply=reply) as model:
+    with ModelServer(reply=reply, headers=headers) as model:
+        env = {**environment(agent, model.url, home), **variables}
         connecting = accord.connect(
-            command(agent, home), client, cwd=work, env=environment(agent, model.url, home), inherit=False, timeout=90
+            command(agent, home), client, cwd=work, env=env, inherit=False, timeout=90, versions=(version,)
         )
         async with connecting as remote, asyncio.timeout(SECONDS):
             session = await remote.new_session(work)
@@ -89,24 +93,30 @@ async def until(session, holds):
     stop()
 
 
-both = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda it: it.name)
+both = pytest.mark.parametrize(
+    ("agent", "version"),
+    [(CLAUDE, 1), (CODEX, 1), (CODEX, 2)],
+    ids=lambda it: f"v{it}" if isinstance(it, int) else it.name,
+)
 
 
 @both
-async def test_the_agents_declare_the_conventions(agent, tmp_path):
-    async with connected(agent, tmp_path) as session:
+async def test_the_agents_declare_the_conventions(agent, version, tmp_path):
+    async with connected(agent, tmp_path, version) as session:
         for extension in (*ALL, Steering):
             is_declared = session.extension(extension).offer is not None
-            is_known = extension is not DisplayTerminals and (agent is CLAUDE or extension is not BackgroundSubagents)
-            assert is_declared is is_known, extension
+            unknown = {DisplayTerminals}
+            if agent is CODEX:
+                unknown |= {BackgroundSubagents} if version == 1 else {BackgroundSubagents, DiffPatches}
+            assert is_declared is (extension not in unknown), extension
 
 
 @both
-async def test_a_command_in_the_background_is_a_task_that_can_be_stopped(agent, tmp_path):
+async def test_a_command_in_the_background_is_a_task_that_can_be_stopped(agent, version, tmp_path):
     claude = call("Bash", command="sleep 600", description="Wait long", run_in_background=True)
     asked = {"sandbox_permissions": "require_escalated", "justification": "May I?"}
     codex = call("exec_command", cmd="sleep 600", yield_time_ms=300, **asked)
-    async with connected(agent, tmp_path) as session:
+    async with connected(agent, tmp_path, version) as session:
         await session.prompt(claude if agent is CLAUDE else codex)
         tasks = session.extension(AsyncTasks)
         await until(session, lambda: tasks.tasks)
@@ -118,8 +128,8 @@ async def test_a_command_in_the_background_is_a_task_that_can_be_stopped(agent, 
 
 
 @both
-async def test_a_goal_is_set_and_cleared(agent, tmp_path):
-    async with connected(agent, tmp_path) as session:
+async def test_a_goal_is_set_and_cleared(agent, version, tmp_path):
+    async with connected(agent, tmp_path, version) as session:
         goals = session.extension(Goals)
         if agent is CODEX:
             await session.prompt("Say hello.")  # it keeps no session without a prompt
@@ -131,14 +141,18 @@ async def test_a_goal_is_set_and_cleared(agent, tmp_path):
 
 
 @both
-async def test_a_provider_that_refuses_is_a_failure_with_a_category(agent, tmp_path):
-    async with connected(agent, tmp_path) as session:
-        reply = session.prompt("REFUSE")
-        if agent is CODEX:
+async def test_a_provider_that_refuses_is_a_failure_with_a_category(agent, version, tmp_path):
+    async with connected(agent, tmp_path, version) as session:
+        reply, failures = session.prompt("REFUSE"), session.extension(SessionFailures)
+        if version == 2:  # it is the end of the prompt, and in the state that says so
+            with pytest.raises(accord.PeerError, match="429"):
+                await reply
+            (failure,) = failures.failures.values()
+            assert (failure.category, failure.severity, failure.actions) == ("limit", "error", ["retry"])
+        elif agent is CODEX:
             failure = SessionFailures.failure.of(await reply)
             assert (failure.category, failure.severity, failure.actions) == ("limit", "error", ["retry"])
         else:
-            failures = session.extension(SessionFailures)
             await until(session, lambda: failures.failures)
             failure = next(iter(failures.failures.values()))
             assert (failure.category, failure.severity) == ("limit", "warning")
@@ -146,12 +160,12 @@ async def test_a_provider_that_refuses_is_a_failure_with_a_category(agent, tmp_p
 
 
 @both
-async def test_a_new_file_is_a_git_patch_and_its_command_a_display_terminal(agent, tmp_path):
+async def test_a_new_file_is_a_git_patch_and_its_command_a_display_terminal(agent, version, tmp_path):
     path = str(tmp_path / "work" / "new.txt")
     claude, codex = call("Write", file_path=path, content="a\n"), call("exec_command", cmd=PATCH)
-    async with connected(agent, tmp_path) as session:
+    async with connected(agent, tmp_path, version) as session:
         seen = []
-        session.on_change(lambda update: seen.extend(getattr(update, "content", None) or ()))
+        session.on_change(lambda it: seen.extend(it.content or () if isinstance(it, updates.ToolCallUpdate) else ()))
         await session.prompt(claude if agent is CLAUDE else codex)
         diff = next(it for it in seen if isinstance(it, updates.Diff))
         assert [it.path for it in diff.changes] == [path]
@@ -161,8 +175,12 @@ async def test_a_new_file_is_a_git_patch_and_its_command_a_display_terminal(agen
         *_, ran = session.state.tool_calls.values()
         if agent is CLAUDE:
             assert ran.title == "Say hi"
-        terminal = session.extension(DisplayTerminals)[ran.content[0].terminal_id]
-        assert (terminal.text.strip(), terminal.exit_code) == ("hi", 0)
+        if version == 2:
+            terminal = session.state.terminals[ran.content[0].terminal_id]
+            assert (terminal.text.strip(), terminal.exit_status.exit_code) == ("hi", 0)
+        else:
+            terminal = session.extension(DisplayTerminals)[ran.content[0].terminal_id]
+            assert (terminal.text.strip(), terminal.exit_code) == ("hi", 0)
 
 
 async def test_a_subagent_is_one_of_the_protocol(tmp_path):
@@ -174,10 +192,10 @@ async def test_a_subagent_is_one_of_the_protocol(tmp_path):
 
 
 @both
-async def test_the_index_of_sessions_renames_and_reports(agent, tmp_path):
+async def test_the_index_of_sessions_renames_and_reports(agent, version, tmp_path):
     client, changes = accord.Client("accord-interop", permissions=True, extensions=ALL), asyncio.Queue()
     client.on(SessionListChanges)(changes.put_nowait)
-    async with connected(agent, tmp_path, client=client) as session:
+    async with connected(agent, tmp_path, version, client=client) as session:
         index = session.extension(SessionIndex)
         subscription = await index.subscribe(str(tmp_path / "work"))
         await session.prompt("Say hello.")
@@ -194,3 +212,35 @@ async def test_a_message_is_sent_into_the_running_turn(tmp_path):
         await until(session, lambda: session.state.tool_calls)
         assert await session.extension(Steering).steer("The other file") in ("injected", "startedNewTurn")
         await reply
+
+
+async def test_the_limits_of_a_subscription_come_with_the_usage(tmp_path):
+    steps = count(91)
+    window = "anthropic-ratelimit-unified-5h"
+
+    def headers():  # the adapter leaves out what comes before the first usage, and what has not changed
+        reset = {f"{it}-reset": str(int(time.time()) + 3600) for it in (window, window.removesuffix("-5h"))}
+        used = {f"{window}-utilization": f"{next(steps) / 100}", f"{window}-surpassed-threshold": "0.9"}
+        return {"anthropic-ratelimit-unified-status": "allowed_warning", **used, **reset}
+
+    subscribed = {"CLAUDE_CODE_OAUTH_TOKEN": "x", "ANTHROPIC_API_KEY": None}
+    async with connected(CLAUDE, tmp_path, headers=headers, **subscribed) as session:
+        limits, notices = session.extension(RateLimits), []
+        session.on_change(lambda update: notices.append(RateLimits.notice(update)))
+        for _ in range(2):
+            await session.prompt("Say hello.")
+        await until(session, lambda: limits.limits)
+        found = limits.limits["five_hour"]
+        assert (found.status, found.utilization > 0.9) == ("allowed_warning", True)
+        assert limits.summary.startswith("five hour, ")
+        assert any(it is not None and it.title == "A rate limit is nearly reached" for it in notices)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_codex_says_its_limits_in_words_only(version, tmp_path):
+    said = {"used-percent": "92", "window-minutes": "300", "reset-at": str(int(time.time()) + 3600)}
+    headers = {f"x-codex-primary-{name}": value for name, value in said.items()}
+    async with connected(CODEX, tmp_path, version, headers=lambda: headers) as session:
+        await session.prompt("Say hello.")
+        assert "8% left" in (await session.prompt("/status")).text
+        assert not session.extension(RateLimits).limits

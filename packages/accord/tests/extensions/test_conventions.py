@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord import v1
+from accord import v1, v2
 from accord.extensions import (
     AsyncTask,
     AsyncTasks,
@@ -25,6 +25,7 @@ from accord.extensions import (
     Steering,
     notice_of,
 )
+from accord.schema import codec
 from accord.services.file_service import RewindFilesRequest
 from accord.session import updates
 
@@ -356,13 +357,22 @@ async def test_a_message_is_sent_into_the_running_turn(said, meant):
         assert steered == [{"sessionId": session.id, "prompt": prompt}]
 
 
-def test_a_rate_limit_is_a_notice_when_it_is_nearly_or_wholly_used():
-    limits = RateLimits()
-    said = {"status": "allowed_warning", "rateLimitType": "five_hour", "utilization": 0.92, "resetsAt": 1795806861}
-    update = updates.UsageUpdate(1, 10, meta={"_claude/rateLimit": said})
-    limits.fold(update)
-    words = "five hour, 92% used, begins again at 2026-11-27 19:14 UTC"
-    assert (limits.summary, limits.limits["five_hour"].utilization) == (words, 0.92)
+def test_tasks_and_failures_of_version_2_are_read():
+    said = [recorded(CODEX)[f"version 2: {it}"]["params"] for it in ("_async_task_spawned", "failed turn")]
+    task, failed = (codec.convert(it, v2.UpdateSessionNotification).update for it in said)
+    tasks, failures = AsyncTasks(), SessionFailures()
+    tasks.fold(task)
+    assert [(it.name, it.state) for it in tasks.tasks.values()] == [("sleep 600", "running")]
+    failures.fold(failed)
+    assert [(it.category, it.actions) for it in failures.failures.values()] == [("limit", ["retry"])]
+
+
+async def test_a_rate_limit_is_a_notice_when_it_is_nearly_or_wholly_used():
+    session, _ = await after(CLAUDE, "rate limit", RateLimits)
+    words = "five hour, 82% used, begins again at 2026-11-28 04:01 UTC"
+    limits = session.extension(RateLimits)
+    assert (limits.summary, limits.limits["five_hour"].utilization) == (words, 0.82)
+    update = updates.UsageUpdate(1, 10, meta=recorded(CLAUDE)["rate limit"]["params"]["update"]["_meta"])
     assert notice_of([RateLimits], update) == updates.Notice("warning", "A rate limit is nearly reached", words)
     rejected = updates.UsageUpdate(1, 10, meta={"_claude/rateLimit": {"status": "rejected"}})
     assert notice_of([RateLimits], rejected).severity == "error"

@@ -7,8 +7,9 @@
 | `RateLimits` | claude-agent-acp, for subscriptions of claude.ai | `_meta["_claude/rateLimit"]` of `usage_update` |
 | `RewindFiles` | every agent written with Accord | nowhere: another agent answers that it has no such method |
 
-The first two were tested with the real agents and a scripted model. Rate limits need a subscription: they are known
-from the types of claude-agent-acp 0.100.
+The first three were tested with the real agents and a scripted model. In version 2 terminals are the protocol's own.
+Claude Code reports rate limits with the token of a subscription only, each time that the headers
+`anthropic-ratelimit-unified-*` change. Codex reads its own from `x-codex-*`, and codex-acp 2.6 has them for `/status`.
 """
 
 from __future__ import annotations

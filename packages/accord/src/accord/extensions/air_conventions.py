@@ -8,7 +8,7 @@ the list contains: so declare `CommandTitles` and `NativeSubagents` with any of 
 | extension | word in the list | what goes over the wire |
 |---|---|---|
 | `AsyncTasks` | `asyncTasks` | updates `async_task_spawned` and others, `_session/async_task/stop` |
-| `SessionFailures` | `sessionFailure` | `sessionFailure` in a session's information, or in the answer of a prompt |
+| `SessionFailures` | `sessionFailure` | `sessionFailure` in a session's information or state, or in a prompt's answer |
 | `NativeSubagents` | `nativeSubagentSessions` | updates `subagent_spawned` and `subagent_state_update` |
 | `BackgroundSubagents` | `backgroundSubagents` | a turn ends while its subagents continue; claude-agent-acp only |
 | `DiffPatches` | `diffPatch` | a git patch in the place of a file's whole text |
@@ -16,8 +16,10 @@ the list contains: so declare `CommandTitles` and `NativeSubagents` with any of 
 | `Goals` | none: `goal` beside the list | `goal` in a session's information, `_session/goal` |
 | `SessionIndex` | `sessionIndex` | richer rows of `session/list`, `_session/batch_get` and other requests |
 
-All were tested with a scripted model, native subagents only with claude-agent-acp. Background subagents were only
-declared, because that model starts none: they are known from the types of the packages.
+All were tested with a scripted model, with codex-acp in both versions; native subagents only with claude-agent-acp.
+Background subagents were only declared, because that model starts none: they are known from the types of the packages.
+In version 2 the kinds of updates begin with an underscore, and patches and terminals are the protocol's own: codex-acp
+declares no `diffPatch` there.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from msgspec import UNSET, UnsetType
 
 from accord.errors import CapabilityMissing
 from accord.schema import shared_updates as updates
-from accord.schema.base import Json, Model, Notification, Request, Shape, Tolerant, ValidItems, tag_of
+from accord.schema.base import Json, Model, Notification, Request, Shape, Tolerant, Unknown, ValidItems, tag_of
 from accord.schema.extension import Extension, MetaMember, OfferT, merged_meta
 from accord.schema.shared_updates import Notice, Update
 
@@ -60,6 +62,14 @@ class AirExtension(Extension[OfferT]):
         return (
             {} if said is not None and (cls.word is None or (isinstance(listed, list) and cls.word in listed)) else None
         )
+
+    @classmethod
+    def read(cls, update: object) -> Any:
+        """An update of the convention. In version 2 its kind begins with an underscore."""
+        if isinstance(update, Unknown) and update.tag.startswith("_"):
+            kind = update.tag[1:]
+            update = Unknown(kind, {**update.raw, "sessionUpdate": kind})
+        return super().read(update)
 
     @classmethod
     def place(cls) -> str:
@@ -255,8 +265,8 @@ class SessionFailures(AirExtension[dict[str, Any]], name="sessionFailure"):
         """The latest report of each incident."""
 
     def fold(self, update: object) -> None:
-        """Take a failure that the session's information carries."""
-        found = self.failure.of(update) if isinstance(update, updates.SessionInfoUpdate) else None
+        """Take a failure that an update carries: the session's information, or in version 2 its state."""
+        found = self.failure.of(update)
         if found is not None and ((known := self.failures.get(found.id)) is None or known.revision <= found.revision):
             self.failures = {**self.failures, found.id: found}
 
