@@ -146,6 +146,11 @@ def test_run_continues_a_session(bench: Bench) -> None:
     assert "'sessionId': 's'" in bench.noted("session/resume")
 
 
+def test_the_agent_learns_the_version_of_accord(bench: Bench) -> None:
+    assert bench.accord("run", "Hi").returncode == 0
+    assert f"'clientInfo': {{'name': 'accord', 'version': '{accord.__version__}'" in bench.noted("initialize")
+
+
 def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
     assert bench.accord("run", "-", input="Grüße", encoding="utf-8").returncode == 0
     assert "Grüße" in bench.noted("session/prompt")

@@ -45,6 +45,7 @@ def engine(request, hostile, monkeypatch, tmp_path):
 
 
 async def test_no_tool_reads_outside_of_the_folder_nor_waits_for_a_pipe(hostile, opened, script, model, client, engine):
+    (hostile.path / "slow.txt").write_text("o" * 60 + "!\n")  # `re` would try all ways to split it
     script.say(
         *(call("read_file", path=name) for name in ("notes.txt", "AGENTS.md", "CLAUDE.md", "environ.txt", "zero.txt")),
         *(

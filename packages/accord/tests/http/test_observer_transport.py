@@ -166,6 +166,10 @@ METHODS = {row.name for version in (1, 2) for row in methods(version) if row.to 
 
 def test_every_method_of_the_protocol_has_a_right():
     assert RIGHTS.keys() == METHODS
+    allowed = {method for method, right in RIGHTS.items() if right is not Right.OWNER}
+    assert allowed == {
+        *("initialize", "$/cancel_request", "session/list", "session/load", "session/resume", "session/close"),
+    }
 
 
 class Obedient(Host, Receiver):
