@@ -69,6 +69,13 @@ def handlers():
         await handlers.may_go_on.wait()
         return ANSWER
 
+    @handlers.on_request("_test/careful")
+    async def careful(params, context):
+        await handlers.may_go_on.wait()
+        await context.wait_for_room()
+        handlers.started.append(params)
+        return ANSWER
+
     @handlers.on(v1.CancelNotification)
     def cancel(_):
         handlers.cancelled.append(list(handlers.started))
@@ -130,6 +137,16 @@ async def test_answers_of_handlers_that_run_already_count_as_well(sides, handler
     handlers.may_go_on.set()
     await settle()
     assert connection.read_pause.paused
+
+
+async def test_a_handler_that_waits_for_room_makes_no_answers_that_nobody_reads(sides, handlers):
+    _, deaf = sides
+    await deaf.ask("_test/careful", times=100)
+    handlers.may_go_on.set()
+    await settle()
+    assert len(handlers.started) < 25
+    await deaf.read()
+    assert len(deaf.answers) == len(handlers.started) == 100
 
 
 async def test_requests_are_held_while_output_is_full_and_answers_to_us_are_still_read(sides, handlers):
