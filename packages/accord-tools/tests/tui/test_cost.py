@@ -1,16 +1,27 @@
 """What drawing costs, counted: flushes, drawn blocks, and the work for text that grows."""
 
+import asyncio
+import base64
+import io
+import random
 import sys
+import threading
 
 import pytest
+from PIL import Image
+from rich.console import Console
 
 import accord
+from accord import v1
+from accord_tools.pictures.protocols import Cell
+from accord_tools.pictures.terminal_graphics import Graphics
 from accord_tools.presentation.command_output import output_lines
 from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line
 from accord_tools.presentation.markdown import GrowingMarkdown, markdown, parser
 from accord_tools.tui.block import OPEN_ROWS
-from accord_tools.tui.palette import all_rows
+from accord_tools.tui.palette import Palette, all_rows
+from accord_tools.tui.picture_strips import Pictures
 from tests.waiting import eventually
 
 
@@ -243,6 +254,57 @@ OUTPUTS = {
 def test_no_output_of_a_command_holds_the_screen_longer_than_a_frame(name):
     calls, _ = counted(lambda: all_rows(output_lines(OUTPUTS[name], OPEN_ROWS), 80))
     assert calls < 1.3 * MOST_CALLS
+
+
+class Unread(str):
+    """Text that nothing goes through as a whole, as a key of a dictionary would."""
+
+    __slots__ = ()
+
+    def __hash__(self):
+        raise AssertionError("all of the image was read in the event loop")
+
+
+def png(image):
+    written = io.BytesIO()
+    image.save(written, "PNG", compress_level=1)
+    return base64.b64encode(written.getvalue()).decode()
+
+
+IMAGES = {
+    "noise of 8 MB": lambda: png(Image.frombytes("RGB", (1_600, 1_700), random.Random(7).randbytes(1_600 * 1_700 * 3))),
+    "20 million pixels": lambda: png(Image.new("1", (5_000, 4_000))),
+    "damaged": lambda: png(Image.new("RGB", (64, 64)))[:-80],
+    "64 MB of base64": lambda: Unread("A" * 64_000_000),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [*((name, None) for name in IMAGES), *(("noise of 8 MB", it) for it in ("kitty", "iterm2", "sixel"))],
+)
+async def test_no_image_holds_the_screen_longer_than_a_frame(name, protocol):
+    """A thread decodes it and makes all that the terminal is sent; the loop shows words, and then a screen of rows."""
+    data, drawn, encoded = IMAGES[name](), asyncio.Event(), []
+    pictures = Pictures(Graphics(protocol, Cell(64, 64)), drawn.set)
+    console, palette = Console(), Palette({})
+
+    def screen():
+        blocks = [v1.ImageContent(data, "image/png")] * 1_000
+        strips = pictures.strips(blocks, 80, palette, lambda: None, is_ascii=False)
+        return [strip.render(console) for strip in strips[:50]]
+
+    thread = threading.get_ident()
+    encode = base64.b64encode
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(base64, "b64encode", lambda it: encoded.append(threading.get_ident()) or encode(it))
+        for _ in range(2):
+            calls, rows = counted(screen)
+            assert calls < MOST_CALLS
+            if "drawing…" in rows[0]:
+                await drawn.wait()
+    assert ("▀" in rows[1]) == (name in ("noise of 8 MB", "20 million pixels"))
+    assert thread not in encoded
 
 
 def test_a_line_of_a_megabyte_is_not_highlighted():

@@ -87,6 +87,8 @@ LARGEST_CELL = 64
 """Pixels of a side of a character; larger values from a terminal are ignored."""
 MOST = 128
 """Images that are drawn or waiting, more than a screen has rows; those that were seen longest ago are dropped."""
+MOST_BASE64 = 11_184_812
+"""Characters of the largest image, one of 8 MiB; a longer text is not even compared with others."""
 MOST_IN_A_BLOCK = 20
 """Images of one message or tool call that are shown."""
 
@@ -130,6 +132,8 @@ class Pictures:
         return shown
 
     def _drawn(self, data: str, width: int, palette: Palette, changed: Callable[[], object]) -> list[Strip] | str:
+        if len(data) > MOST_BASE64:
+            return "not drawn: larger than 8 MB"
         key = data, width, palette
         drawing = self._drawings.pop(key, None)
         if drawing is None:
@@ -167,14 +171,13 @@ def _line(words: str, width: int, palette: Palette) -> list[Strip]:
 def _strips(data: str, width: int, palette: Palette, graphics: Graphics) -> list[Strip] | str:
     """An image as the terminal shows it, or why it is not drawn. Runs in a thread."""
     try:
-        from accord_tools.pictures.image import MOST_BYTES, NotDrawable, decoded, resized
+        from accord_tools.pictures.image import NotDrawable, decoded, resized
     except ImportError:
         return 'not drawn: install Pillow, pip install "accord[cli]"'
     most = max(1, min(COLUMNS, width - 2))
     cell = Cell(1, 2) if graphics.protocol is None else Cell(*(min(LARGEST_CELL, side) for side in graphics.cell))
     try:
-        content = from_base64(data) if len(data) <= MOST_BYTES * 4 // 3 + 4 else b" " * (MOST_BYTES + 1)
-        image = decoded(content or b"", (most * cell.width, ROWS * cell.height))
+        image = decoded(from_base64(data) or b"", (most * cell.width, ROWS * cell.height))
     except NotDrawable as error:
         return f"not drawn: {error}"
     wide, high = fitted(image.size, most, ROWS, cell)
@@ -230,13 +233,12 @@ _kitty_ids = cycle(range(1, 256))
 def _placeholders(content: bytes, wide: int, high: int) -> list[Callable[[], str]]:
     """Return the placeholders; the first row that is painted sends the image itself, and the terminal stores it."""
     image_id = next(_kitty_ids)
-    is_sent = False
+    image = kitty(content, wide, high, image_id=image_id)
 
     def row(number: int) -> Callable[[], str]:
         def text() -> str:
-            nonlocal is_sent
-            before = "" if is_sent else kitty(content, wide, high, image_id=image_id)
-            is_sent = True
+            nonlocal image
+            before, image = image, ""
             return before + kitty_row(image_id, number, wide)
 
         return text
