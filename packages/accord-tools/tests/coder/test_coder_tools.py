@@ -22,6 +22,7 @@ def with_ripgrep(request, monkeypatch, tmp_path):
     if not request.param:
         monkeypatch.setenv("PATH", os.fspath(tmp_path / "nothing"))
     assert (search.program_file("rg") is not None) == request.param
+    return request.param
 
 
 async def test_lines_are_found_with_ripgrep_and_without(opened, script, model, project, with_ripgrep):
@@ -36,6 +37,22 @@ async def test_lines_are_found_with_ripgrep_and_without(opened, script, model, p
     assert sorted(found.splitlines()) == ["hello.txt:2:world", "inner/notes.md:1:the world"]
     assert listed == "inner/notes.md"
     assert "inner/notes.md:1:the world" in text_of(model.bodies[-1])
+
+
+async def test_a_search_says_how_many_files_it_left_out_and_why(opened, script, model, project, with_ripgrep):
+    for number in range(4):
+        (project / f"large{number}.txt").write_text("x\n" * 600_000 + "world\n")
+    script.say(call("search_files", pattern="w.rld"), "Done.")
+    async with opened() as session:
+        await session.prompt("Look")
+        (found,) = (it.content[0].content.text for it in session.state.tool_calls.values())
+    first, *more = sorted(found.splitlines())
+    if with_ripgrep:
+        assert (first, len(more)) == ("hello.txt:2:world", 4)
+    else:
+        names = "large0.txt, large1.txt, large2.txt, …"
+        assert first == f"4 files were not searched: larger than 1 MB, or not readable ({names})"
+        assert more == ["hello.txt:2:world"]
 
 
 async def test_a_command_runs_where_the_client_lends_no_terminal(opened, script, model):

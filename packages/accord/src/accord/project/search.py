@@ -18,7 +18,7 @@ import importlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from accord.installation import install_command
@@ -66,7 +66,7 @@ T = TypeVar("T")
 MOST_RESULTS = 300
 LARGEST_OUTPUT = 64 * 1024
 LARGEST_FILE = 1024 * 1024
-"""Bytes of the largest file that is searched."""
+"""Bytes of the largest file that is searched without ripgrep."""
 LONGEST_LINE = 400
 """Characters of a line that are shown; ten times as many are searched."""
 PATIENCE = 60.0
@@ -109,18 +109,19 @@ async def find_lines(project: Project, folder: str, pattern: str, names: str) ->
     if len(pattern) > LONGEST_PATTERN or len(names) > LONGEST_PATTERN:
         raise ValueError(f"a pattern must have at most {LONGEST_PATTERN:,} characters, got {len(pattern):,}")
     if program := program_file("rg"):
-        options = ["--line-number", "--no-heading", f"--max-filesize={LARGEST_FILE}", f"--max-columns={LONGEST_LINE}"]
+        options = ["--line-number", "--no-heading", f"--max-columns={LONGEST_LINE}"]
         wanted = [f"--glob={names}", *_RIPGREP, f"--regexp={pattern}", "."]
         found = await _ripgrep([program, *options, *wanted], project, folder)
         return Found([_shown(f"{name.removeprefix('./')}:{line}") for name, line in _RECORD.findall(found)])
     if not has_engine():
-        return Found(await _lines_in(project, folder, names, lambda text: pattern in text), _plain_note())
+        lines, note = await _lines_in(project, folder, names, lambda text: pattern in text)
+        return Found(lines, f"{note}\n{_plain_note()}".lstrip())
     expression, anywhere = compiled(pattern), compiled(f"(?m){pattern}")
     if expression is None:
         raise ValueError(f"this is not a regular expression that RE2 supports: {pattern}")
     matches: Callable[[str], bool] = lambda line: expression.search(line) is not None  # noqa: E731
     may_match: Callable[[str], bool] = matches if anywhere is None else lambda text: anywhere.search(text) is not None
-    return Found(await _lines_in(project, folder, names, matches, may_match))
+    return await _lines_in(project, folder, names, matches, may_match)
 
 
 def _plain_note() -> str:
@@ -136,11 +137,21 @@ async def _lines_in(
     names: str,
     matches: Callable[[str], bool],
     may_match: Callable[[str], bool] | None = None,
-) -> list[str]:
-    def search(halt: threading.Event) -> list[str]:
-        return list(_first(lines_of_files(project, folder, names, matches, may_match or matches, halt)))
+) -> Found:
+    def search(halt: threading.Event) -> Found:
+        large: list[str] = []
+        lines = lines_of_files(project, folder, names, matches, may_match or matches, halt, large.append)
+        return Found(list(_first(lines)), _skipped_note(large))
 
     return await _in_thread(search)
+
+
+def _skipped_note(large: Sequence[str]) -> str:
+    if not large:
+        return ""
+    named = ", ".join(map(_shown, large[:3])) + (", …" if len(large) > 3 else "")
+    files = "1 file was" if len(large) == 1 else f"{len(large):,} files were"
+    return f"{files} not searched: larger than {LARGEST_FILE // 1024**2} MB, or not readable ({named})"
 
 
 def lines_of_files(
@@ -150,12 +161,17 @@ def lines_of_files(
     matches: Callable[[str], bool],
     may_match: Callable[[str], bool],
     halt: threading.Event,
+    skipped: Callable[[str], object] = lambda _: None,
 ) -> Iterator[str]:
-    """Yield matching lines, file by file until `halt` is set; `may_match` decides whether a whole text can have any."""
+    """Yield matching lines, file by file until `halt` is set; `may_match` decides whether a whole text can have any.
+
+    `skipped` is called with each file that is not searched, because it is too large or cannot be read.
+    """
     for name in _files(project, folder, names, halt):
         try:
             data = project.read(f"{folder}/{name}", LARGEST_FILE)
         except (OSError, ValueError):
+            skipped(name)
             continue
         text = data.decode("utf-8", "replace")
         if "\0" in text or not may_match(text):
