@@ -13,6 +13,7 @@ import pytest
 
 import accord
 from accord import Agent, PeerError, v1
+from accord.agent.author_thread import AuthorThread
 from tests.waiting import DEADLINE
 
 
@@ -278,6 +279,54 @@ async def test_a_cancel_ends_the_threads_of_the_author_s_too(serve):
         assert (await prompt).stop_reason == "cancelled"
         assert "never" not in editor.text
     assert told == ["worker", "worker"]
+
+
+async def test_a_thread_whose_call_ends_just_before_the_cancel_is_told_at_its_next_call():
+    portal, told = AuthorThread(), []
+
+    async def end_with_the_cancel():
+        turn.cancel()
+
+    def worker():
+        portal.wait(end_with_the_cancel)
+        for _ in range(2):
+            try:
+                portal.wait(functools.partial(asyncio.sleep, 0))
+            except asyncio.CancelledError:
+                told.append("cancelled")
+
+    def work():
+        thread = threading.Thread(target=worker)
+        thread.start()
+        thread.join(DEADLINE)
+
+    turn = asyncio.ensure_future(portal.run(work, "work"))
+    await turn
+    assert told == ["cancelled"]
+
+
+async def test_a_thread_whose_call_is_cancelled_before_it_begins_is_told():
+    portal, told = AuthorThread(), []
+
+    def worker():
+        try:
+            portal.wait(functools.partial(asyncio.sleep, DEADLINE))
+        except asyncio.CancelledError:
+            told.append("cancelled")
+
+    loop = asyncio.get_running_loop()
+    thread = threading.Thread(target=worker)
+    loop.set_task_factory(lambda loop, coroutine, **options: cancelled(asyncio.Task(coroutine, loop=loop, **options)))
+    try:
+        await asyncio.to_thread(lambda: (thread.start(), thread.join(DEADLINE)))
+    finally:
+        loop.set_task_factory(None)
+    assert told == ["cancelled"]
+
+
+def cancelled(task):
+    task.cancel()
+    return task
 
 
 async def test_work_between_turns_is_a_plain_function_too(serve):

@@ -93,8 +93,8 @@ class AuthorThread:
         self._is_over = False
         self._owes_cancel = False
         """Whether the task was cancelled while the thread made no call, so that the next one has to raise."""
-        self._others: dict[asyncio.Task[None], int] = {}
-        """The calls of threads that the function has started, and their threads."""
+        self._others: set[asyncio.Task[None]] = set()
+        """The calls of threads that the function has started."""
         self._told: set[int] = set()
         """The threads to which a cancel was delivered."""
 
@@ -155,26 +155,39 @@ class AuthorThread:
 
     def _do_beside(self, thread: int, call: Call[Awaitable[Any]]) -> None:
         """Run such a thread's call in a task of its own."""
-        is_cancelled = not self._is_over and self._task is not None and self._task.cancelling() > 0
-        if is_cancelled and thread not in self._told:
-            self._told.add(thread)
-            call.finish(None, asyncio.CancelledError())
+        if self._is_cancelled and not self._is_over and thread not in self._told:
+            self._tell(thread, call)
             return
         task = self._loop.create_task(self._finish(call), name="call of a thread of the author's")
-        self._others[task] = thread
-        task.add_done_callback(self._others.pop)
+        self._others.add(task)
+        task.add_done_callback(partial(self._ended, thread, call))
 
     async def _finish(self, call: Call[Awaitable[Any]]) -> None:
         try:
             result = await call.function()
+        except asyncio.CancelledError:
+            raise  # `_ended` tells the thread, as it does if the task is cancelled before it begins
         except BaseException as error:
             call.finish(None, error)
         else:
             call.finish(result)
 
-    def _cancel_others(self) -> None:
-        for task, thread in self._others.items():
+    def _ended(self, thread: int, call: Call[Awaitable[Any]], task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        if task.cancelled():
+            self._tell(thread, call)
+
+    def _tell(self, thread: int, call: Call[Awaitable[Any]]) -> None:
+        if self._is_cancelled:
             self._told.add(thread)
+        call.finish(None, asyncio.CancelledError())
+
+    @property
+    def _is_cancelled(self) -> bool:
+        return self._task is not None and self._task.cancelling() > 0
+
+    def _cancel_others(self) -> None:
+        for task in self._others:
             task.cancel()
 
     # In the thread
