@@ -42,8 +42,8 @@ AGENTS, TRANSPORTS, STORES, COMMANDS = "accord.agents", "accord.transports", "ac
 EXTENSIONS = "accord.extensions"
 
 _CONVENTIONS = """
-AsyncTasks BackgroundSubagents CommandTitles DiffPatches DisplayTerminals Goals NativeSubagents RateLimits RewindFiles
-SessionFailures SessionIndex Steering
+async-tasks background-subagents command-titles diff-patches display-terminals goals native-subagents rate-limits
+rewind-files session-failures session-index steering
 """
 
 OWN: Mapping[str, Mapping[str, str]] = {
@@ -53,13 +53,9 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "sqlite": "accord.store.store_url:sqlite_store",
         **dict.fromkeys(("postgres", "postgresql"), "accord.store.postgres_store:PostgresStore"),
     },
-    EXTENSIONS: {
-        re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): f"accord.extensions:{name}" for name in _CONVENTIONS.split()
-    },
+    EXTENSIONS: {name: f"accord.extensions:{name.title().replace('-', '')}" for name in _CONVENTIONS.split()},
 }
 """The plug-ins of Accord itself, by group and name."""
-
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 class PluginError(ConfigurationError):
@@ -116,7 +112,7 @@ def scheme_of(written: str) -> str | None:
     >>> scheme_of("https://agents.example/acp"), scheme_of("gemini --acp"), scheme_of("C://agents/mine.exe")
     ('https', None, None)
     """
-    found = _SCHEME.match(written)
+    found = re.match(r"([a-z][a-z0-9+.-]+)://", written, re.IGNORECASE)
     return found and found[1].lower()
 
 
@@ -171,9 +167,7 @@ DISTRIBUTIONS: Mapping[str, str] = {
 @cache
 def mcp_is_installed() -> bool:
     """Whether the official package of MCP is installed. Each connection asks, and each search covers the whole path."""
-    import importlib.util  # few programs look for packages
-
-    return importlib.util.find_spec("mcp") is not None
+    return "mcp" in sys.modules or any(it.find_spec("mcp", None) for it in sys.meta_path)
 
 
 def install_command(extra: str) -> str:

@@ -31,7 +31,7 @@ NOT_AWAITED = "is not awaited, so it does nothing"
 MOST_SHOWN = 5
 """The most forgotten `await`s of one agent that a client shows."""
 
-_WARNING = re.compile(r"coroutine '(?P<name>.*)' was never awaited")
+_WARNING = r"coroutine '(?P<name>.*)' was never awaited"
 _OWN = __file__.removesuffix("mistakes.py")
 
 
@@ -52,7 +52,7 @@ def forgotten_awaits_are_logged() -> Generator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        found = _WARNING.search(str(message)) if issubclass(category, RuntimeWarning) else None
+        found = re.search(_WARNING, str(message)) if issubclass(category, RuntimeWarning) else None
         if found is None:
             usual(message, category, filename, lineno, file, line)
         elif filename.startswith(_OWN):  # it was stored in a variable, and thrown away with the author's function

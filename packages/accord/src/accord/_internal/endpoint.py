@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from accord.redaction import MASK, mask_urls
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SHORTEST_SECRET = 4
 """Characters of a word that `hidden` masks; shorter ones would mask half of any text."""
 
@@ -35,7 +35,7 @@ class Headers(Mapping[str, str]):
         for name, value in cast("dict[object, object]", dict(given)).items():
             if not isinstance(name, str) or not isinstance(value, str):
                 raise TypeError("headers must be texts by their names; one name or value is not text")
-            if not _NAME.fullmatch(name):
+            if not re.fullmatch(_NAME, name):
                 raise ValueError(f"headers must have names that HTTP allows, got {name[:60]!r}")
             if any(character in value for character in "\r\n\0"):
                 raise ValueError(f"the header {name!r} must be one line of text, got a line break or a null byte")

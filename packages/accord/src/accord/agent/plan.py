@@ -22,8 +22,8 @@ from accord.schema.base import Json, Unknown, words_of
 from accord.schema.sendable import check_sendable
 from accord.session import updates
 
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[(?P<mark>[ xX])\]\s+)?(?P<text>\S.*?)\s*$", re.MULTILINE)
-_HEADING = re.compile(r"^[#>\s]*(?P<text>\S.*?)\s*$", re.MULTILINE)
+_ITEM = r"(?m)^\s*(?:[-*+]|\d+[.)])\s+(?:\[(?P<mark>[ xX])\]\s+)?(?P<text>\S.*?)\s*$"
+_HEADING = r"(?m)^[#>\s]*(?P<text>\S.*?)\s*$"
 
 PlanChange = updates.PlanUpdate | updates.PlanRemoved
 
@@ -59,9 +59,9 @@ def steps_of(plan: updates.PlanItems | updates.PlanMarkdown) -> list[updates.Pla
         return plan.entries
     items = [
         updates.PlanEntry.of(it["text"], status="completed" if it["mark"] in ("x", "X") else "pending")
-        for it in _ITEM.finditer(plan.content)
+        for it in re.finditer(_ITEM, plan.content)
     ]
-    heading = _HEADING.search(plan.content)
+    heading = re.search(_HEADING, plan.content)
     return items or ([] if heading is None else [updates.PlanEntry.of(heading["text"])])
 
 

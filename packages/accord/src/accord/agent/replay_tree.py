@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -274,12 +274,8 @@ def tags(version: Version) -> frozenset[str]:
 # source: their updates are left out.
 
 
-class ReplayedUpdate(NamedTuple):
-    """An update of a replay."""
-
-    subagent: str | None
-    """The subagent to which it belongs; None for the session itself."""
-    update: Any
+ReplayedUpdate: TypeAlias = "tuple[str | None, Any]"
+"""An update of a replay, behind the subagent that it is of; None for the session itself."""
 
 
 class SessionReplay:
@@ -317,7 +313,7 @@ class SessionReplay:
     def closing(self) -> list[ReplayedUpdate]:
         """Return the updates that close what a crash has left open, after the rest."""
         return [
-            ReplayedUpdate(teller, update)
+            (teller, update)
             for teller in self._announced
             if (replay := self._replays.get(teller)) is not None
             for update in (*replay.closing(), *ended_by_a_crash(replay.state))
@@ -329,7 +325,7 @@ class SessionReplay:
         if self._version == 2:
             from accord.schema import v2
 
-            yield ReplayedUpdate(None, v2.ReplayComplete())
+            yield None, v2.ReplayComplete()
 
     def _each(self, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[ReplayedUpdate]:
         for teller in tuple(self._announced):
@@ -339,7 +335,7 @@ class SessionReplay:
         if (replay := self._replays.get(teller)) is None:
             return
         for update in filter(self._is_ours, tell(replay)):
-            yield ReplayedUpdate(teller, update)
+            yield teller, update
             subagent = getattr(update, "session_id", None)
             if subagent is not None and subagent not in self._announced:
                 self._announced.append(subagent)

@@ -145,8 +145,6 @@ T = TypeVar("T")
 
 UNAVAILABLE = "unavailable"
 
-_LINK = re.compile(r"https?://")
-
 
 class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
     """The result of a form; it is true if the user filled it in."""
@@ -241,7 +239,7 @@ class Elicits:
         schema = schema_of(form)
         check(schema)
         check_meta("elicit(meta=...)", meta)
-        if _LINK.search(message):
+        if re.search(r"https?://", message):
             # rfd-elicitation: buttons and links are not part of a form.
             log.warning("a form's message contains a URL, which clients do not make clickable; use `elicit_url`")
         if not self._can_show_forms():

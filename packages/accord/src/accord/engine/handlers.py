@@ -32,7 +32,7 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import Raw
@@ -154,9 +154,8 @@ class Interception(Removable, Generic[MessageT]):
         return function
 
 
-class _Key(NamedTuple):
-    method: str
-    is_request: bool
+_Key: TypeAlias = "tuple[str, bool]"
+"""A method, and whether its messages are requests."""
 
 
 class _Entry:
@@ -249,13 +248,13 @@ class Interceptors:
                 self._changed(key)
 
     def _entry(self, message: Message) -> tuple[_Entry, _Key]:
-        key = _Key(message.__method__, issubclass(message, Request))
+        key = message.__method__, issubclass(message, Request)
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry(message)
         elif entry.message is not message:
             raise TypeError(
-                f"{key.method} has interceptors for {entry.message.__module__}.{entry.message.__name__}; "
+                f"{key[0]} has interceptors for {entry.message.__module__}.{entry.message.__name__}; "
                 f"register {message.__module__}.{message.__name__} on a connection of its own"
             )
         return entry, key
@@ -274,7 +273,7 @@ class Interceptors:
         """Wrap the handlers of a peer."""
         maker = RouteMaker(peer)
         self._installed.add(routes)
-        routes.intercept(self, lambda key, inner: self._around(maker, _Key(*key), inner))
+        routes.intercept(self, partial(self._around, maker))
 
     def _around(self, maker: RouteMaker, key: _Key, inner: Route | None) -> Route | None:
         """Return the route around this one; the same one if its method has no interceptor."""

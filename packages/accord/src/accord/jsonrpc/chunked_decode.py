@@ -104,7 +104,7 @@ def _value(text: bytes | Raw, slice_size: int, levels: int) -> Json:
     size = memoryview(text).nbytes
     if size <= slice_size:
         return _decode(text)
-    first = _FIRST.match(text)
+    first = re.match(rb"[ \t\r\n]*+(.)", text)
     kind = first[1] if first else b""
     if kind == b'"':
         return _string(memoryview(text), slice_size)
@@ -140,7 +140,8 @@ def _string(text: memoryview, slice_size: int) -> str:
 
 def _cut(text: memoryview, at: int, end: int) -> int:
     """Return the last place before `end` that is between two characters; `at` is such a place."""
-    found = _FAR_FROM_ESCAPES.search(text, max(at, end - _SOUGHT), end) or _CHARACTERS.match(text, at, end)
+    far_from_escapes = re.compile(rb"[^\\]{12}").search(text, max(at, end - _SOUGHT), end)
+    found = far_from_escapes or re.compile(_CHARACTERS).match(text, at, end)
     cut = found.end() if found else at
     while cut > at and text[cut] & 0xC0 == 0x80:  # the next byte continues a character
         cut -= 1
@@ -160,12 +161,10 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _QUOTE = ord('"')
-_FIRST = re.compile(rb"[ \t\r\n]*+(.)")
 _PARTS = (b"[", b"{")
 _SOUGHT = 4096
-_FAR_FROM_ESCAPES = re.compile(rb"[^\\]{12}")
 # An emoji may be two escapes. The first half alone does not match, so a part never ends between the two.
-_CHARACTERS = re.compile(
+_CHARACTERS = (
     rb'(?:[^"\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\["\\/bfnrt])*+'
 )
 

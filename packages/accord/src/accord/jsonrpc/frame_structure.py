@@ -15,7 +15,6 @@ for digits and spaces. Only a message with too many gets the last check, which e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -254,6 +253,8 @@ def value_of(raw: Raw) -> Any:
         damaged = bytes(raw)
         _refuse_long_repairs(damaged)
         text = damaged.decode("utf-8", "replace")
+    import json  # few programs get such a text
+
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -13,7 +13,6 @@ the end: that is enough to know the id, and whether there is a method.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -151,20 +150,23 @@ def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
     >>> outline(b'{"jsonrpc":"2.0","id":7,"result":{"text":"...')
     {'jsonrpc': '2.0', 'id': 7, 'result': {}}
     """
+    import json  # few programs get such a message
+
     head, at = text[:HEAD].decode("utf-8-sig", "replace"), 0
     members: dict[str, Any] = {}
+    member, decode = re.compile(_MEMBER), json.JSONDecoder(strict=False).raw_decode
     with suppress(ValueError, RecursionError):
-        while found := _MEMBER.match(head, at):
-            name, _ = _decode(found[1])
+        while found := member.match(head, at):
+            name, _ = decode(found[1])
             members[name] = {}
-            value, at = _decode(head, found.end())
+            value, at = decode(head, found.end())
             if at < len(head):  # else a number may continue
                 members[name] = value
-        if len(text) < HEAD and not _END.match(head, at):
+        if len(text) < HEAD and not re.fullmatch(rf"{_SPACE}\}}?{_SPACE}", head[at:]):
             return {}  # no JSON
-    if len(text) >= HEAD and (last := _LAST_MEMBERS.search((end or text)[-TAIL:])):
+    if len(text) >= HEAD and (last := re.search(_LAST_MEMBERS, (end or text)[-TAIL:])):
         with suppress(ValueError):
-            members |= _decode(f"{{{last[1].decode('utf-8', 'replace')[1:]}}}")[0]
+            members |= decode(f"{{{last[1].decode('utf-8', 'replace')[1:]}}}")[0]
     return members
 
 
@@ -192,12 +194,9 @@ TAIL = 2048
 
 _OPENING, _CLOSING = ord("{"), ord("}")
 
-_decode = json.JSONDecoder(strict=False).raw_decode
-
 # Possessive, so that no input makes the patterns backtrack.
 _SPACE, _STRING = r"[ \t\r\n]*+", r'"(?:[^"\\]++|\\.)*+"'
-_MEMBER = re.compile(rf"{_SPACE}[{{,]{_SPACE}({_STRING}){_SPACE}:{_SPACE}")
-_END = re.compile(rf"{_SPACE}\}}?{_SPACE}\Z")
+_MEMBER = rf"{_SPACE}[{{,]{_SPACE}({_STRING}){_SPACE}:{_SPACE}"
 _FLAT = rf",{_SPACE}{_STRING}{_SPACE}:{_SPACE}(?:{_STRING}|[-+.0-9eE]++|null|true|false){_SPACE}"
-_LAST_MEMBERS = re.compile(rf"((?:{_FLAT})++)\}}{_SPACE}\Z".encode())
+_LAST_MEMBERS = rf"((?:{_FLAT})++)\}}{_SPACE}\Z".encode()
 """The members at the end of an object, after one whose value is an object or an array."""

@@ -20,7 +20,6 @@ Some deviations are accepted, because peers send them:
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
@@ -183,6 +182,8 @@ def _json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:  # half of an emoji: only an escape can represent it
+        import json
+
         return json.dumps(value, allow_nan=False).encode()
 
 

@@ -294,9 +294,7 @@ def _kind(mode: int) -> str:
     return next((name for test, name in _KINDS if test(mode)), "something")
 
 
-_FORBIDDEN = re.compile(r'[<>"/\\|?*\x00-\x1f]')
-
-_DEVICE = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9\u00b9\u00b2\u00b3])[ ]*([.:].*)?", re.IGNORECASE)
+_DEVICE = r"(?i)(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9\u00b9\u00b2\u00b3])[ ]*([.:].*)?"
 
 NAME_SURROGATE = 0x20000000
 """The bit of a reparse tag that marks a file as standing for another name, as links and junctions do."""
@@ -304,13 +302,13 @@ NAME_SURROGATE = 0x20000000
 
 def why_refused(name: str) -> str | None:
     """Return why a file of Windows cannot safely have this name; None if it can."""
-    if _DEVICE.fullmatch(name):
+    if re.fullmatch(_DEVICE, name):
         return "names a device of Windows"
     if ":" in name:
         return "names an alternate data stream"
     if name.endswith((".", " ")):
         return "ends with a dot or a space, which Windows removes"
-    if _FORBIDDEN.search(name):
+    if re.search(r'[<>"/\\|?*\x00-\x1f]', name):
         return "has a character that Windows does not allow in names"
     return None
 

@@ -10,7 +10,6 @@ wire. For any value, `encode` returns JSON or raises `EncodeError`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast, overload
@@ -111,6 +110,8 @@ def loads(data: bytes | msgspec.Raw) -> Json:
     if problem := excess(data, DAMAGED):
         raise DecodeError("$", f"not JSON, and {problem}")
     text = bytes(data)
+    import json  # few programs get such a text
+
     try:
         return json.loads(
             text.decode("utf-8", "replace").removeprefix("\ufeff"), parse_float=_finite, parse_constant=_no_constant
@@ -182,6 +183,8 @@ def _encode_plain(value: Any) -> bytes:
         try:
             return strict_encode(data)
         except UnicodeEncodeError:
+            import json
+
             return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (ValueError, RecursionError) as error:
         raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error

@@ -37,7 +37,7 @@ CONTENT_BLOCKS = (
 
 _CHUNKS = v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
 
-_STEP = re.compile(r" - at `(.*)`$")
+_STEP = r" - at `(.*)`$"
 
 
 def check_sendable(call: str, value: Any) -> None:
@@ -69,8 +69,8 @@ def _kept_by_a_tolerant_reader(plain: Any, cls: type[object]) -> bool:
 
 
 def _refusal(call: str, name: str, problem: str) -> Exception:
-    place = _STEP.search(problem)
-    what = _STEP.sub("", problem)
+    place = re.search(_STEP, problem)
+    what = re.sub(_STEP, "", problem)
     text = f"{call} got an invalid {name}: {what[:1].lower()}{what[1:]}{f' at {place[1]}' if place else ''}"
     return TypeError(text) if what.startswith("Expected") else ValueError(text)
 

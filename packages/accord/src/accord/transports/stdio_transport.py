@@ -169,6 +169,7 @@ def stdout_moved_away() -> Generator[int]:
     finally:
         _flush(sys.stdout)
         _flush(printing)
+        _flush_c_library()
         sys.stdout = printing
         os.dup2(real, STDOUT)
         os.close(real)
@@ -195,12 +196,15 @@ def _put_stderr_in_place_of_stdout() -> None:
 
 
 def _flush(stream: TextIO | None) -> None:
-    """Empty this buffer, and the one that the C library keeps for the same descriptor."""
-    import ctypes  # not needed before an agent runs, and slow to import
-
     if stream is not None:
         with suppress(OSError, ValueError):
             stream.flush()
+
+
+def _flush_c_library() -> None:
+    """Empty the buffer that the C library keeps for standard output."""
+    import ctypes  # slow to import, and not needed before the end
+
     with suppress(OSError, TypeError, AttributeError):
         ctypes.CDLL(None).fflush(None)
 
