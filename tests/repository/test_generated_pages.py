@@ -63,9 +63,9 @@ def test_a_docstring_that_ends_with_a_program_shows_it_as_code():
 
 
 def test_the_files_that_layout_names_exist():
-    """What a newcomer finds there: the way of a message, and the table "Where is it?"."""
+    """What a newcomer finds there: the ways of a prompt and of an update, and the table "Where is it?"."""
     page = (ROOT / "docs" / "design" / "layout.md").read_text()
-    named = re.findall(r"`([\w/]+\.py)`", page[page.index("## The way of") : page.index("## Rooms")])
+    named = re.findall(r"[\w/]+\.py", page[page.index("## The way of") : page.index("## Rooms")])
     sources = [*(ROOT / "packages").glob("*/src"), ROOT / "packages" / "accord" / "src" / "accord"]
     assert len(named) > 15
     assert [it for it in named if not any((source / it).is_file() for source in sources)] == []
