@@ -18,6 +18,8 @@ from tests.hosts.hosting import HostProcesses
 STEPS = ["sent", "inserted", "running", "idle"]
 LEAST = 3
 """Rounds that are played in any case; `make torture` plays 500 over each kind of connection."""
+SESSION = 50
+"""Rounds in one session: each attempt loads it, so a longer one would make later rounds dearer."""
 
 
 class Program:
@@ -84,29 +86,37 @@ async def attempt(service, session_id, key, fault, step, words):
 async def played(kind, folder, chance, rounds):
     """Play rounds; how often each fault came at each step."""
     done = Counter()
-    keys = []
     async with service_of(kind, folder, chance) as service:
-        async with accord.connect(service.target, versions=(2,)) as remote:
-            session_id = (await remote.new_session("/project")).id
-        while len(keys) < rounds:
-            keys.append(key := f"{len(keys)}")
-            for _ in range(1 + (chance.random() < 0.3)):
-                fault, step = chance.choice(["agent", "client"]), chance.choice(STEPS)
-                print(f"round {key}: {fault} at {step}")
-                done[f"{fault} at {step}"] += 1
-                await attempt(service, session_id, key, fault, step, chance.randint(1, 10))
-            while (reason := await attempt(service, session_id, key, None, None, 0)) is None:
-                pass
-            assert reason == "end_turn", f"round {key}: {reason}"
-    async with SqliteStore(folder / "sessions.sqlite3") as store:
-        entries = [entry async for page in store.updates(session_id) for entry in page]
-    found = [key_in(entry, session_id) for entry in entries if has_key(entry)]
-    assert [key for key, _ in found] == keys
-    assert [reason for entry in entries if (reason := stop_reason_in(entry))] == ["end_turn"] * len(keys)
+        for first in range(0, rounds, SESSION):
+            keys = [f"{number}" for number in range(first, min(first + SESSION, rounds))]
+            async with accord.connect(service.target, versions=(2,)) as remote:
+                session_id = (await remote.new_session("/project")).id
+            for key in keys:
+                done.update(await one_round(service, session_id, key, chance))
+            async with SqliteStore(folder / "sessions.sqlite3") as store:
+                entries = [entry async for page in store.updates(session_id) for entry in page]
+            found = [key_in(entry, session_id) for entry in entries if has_key(entry)]
+            assert [key for key, _ in found] == keys
+            assert [reason for entry in entries if (reason := stop_reason_in(entry))] == ["end_turn"] * len(keys)
+    return done
+
+
+async def one_round(service, session_id, key, chance):
+    """Prompt under this key with one or two faults, and then until it ends; returns what was done."""
+    done = []
+    for _ in range(1 + (chance.random() < 0.3)):
+        fault, step = chance.choice(["agent", "client"]), chance.choice(STEPS)
+        print(f"round {key}: {fault} at {step}")
+        done.append(f"{fault} at {step}")
+        await attempt(service, session_id, key, fault, step, chance.randint(1, 10))
+    while (reason := await attempt(service, session_id, key, None, None, 0)) is None:
+        pass
+    assert reason == "end_turn", f"round {key}: {reason}"
     return done
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7200)  # as long as its rounds take
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 @pytest.mark.parametrize("kind", ["stdio", "http", "ws", "http, three hosts"])
 def test_a_prompt_is_inserted_once_and_ends_once_whoever_dies(kind, tmp_path, seconds, pytestconfig):
