@@ -15,14 +15,32 @@ VERSIONS = [(1, 1), (2, 1), (1, 2), (2, 2)]
 """The versions of the client that works and of the one that joins."""
 
 
+class SlowStore(MemoryStore):
+    """Finds sessions only while its `door` is open."""
+
+    def __init__(self):
+        super().__init__()
+        self.door, self.asked = asyncio.Event(), asyncio.Event()
+        self.door.set()
+
+    def shut(self):
+        self.door.clear()
+        self.asked.clear()
+
+    async def find(self, *args, **options):
+        self.asked.set()
+        await self.door.wait()
+        return await super().find(*args, **options)
+
+
 class Stage:
     """An agent whose turns say what the test allows, word by word, until they are told to end."""
 
-    def __init__(self, **options):
+    def __init__(self, store=None, **options):
         self.words = asyncio.Queue()
         self.ran = []
         self.seen = asyncio.Event()
-        self.agent = agent = accord.Agent("stage", store=MemoryStore(), **options)
+        self.agent = agent = accord.Agent("stage", store=store or MemoryStore(), **options)
         agent.command("review", "Review")(lambda _: None)
 
         @agent.on_session
@@ -171,6 +189,41 @@ async def test_a_retry_from_another_connection_gets_the_message_of_the_running_p
         stage.says("b", "")
         assert (await reply).stop_reason == (await again).stop_reason == "end_turn"
         assert stage.ran == ["go"]
+
+
+async def test_a_retry_whose_work_has_ended_with_its_connection_runs_again_once_the_session_has_come_over():
+    store = SlowStore()
+    stage = Stage(store)
+    async with accord.connect(stage.agent, versions=(2,)) as two:
+        async with accord.connect(stage.agent, versions=(2,)) as one:
+            session = await one.new_session("/project")
+            key = session.prompt("go").idempotency_key
+            stage.says("a ")
+            await eventually(lambda: texts(session)[-1:] == ["a "])
+            joined = await two.load(session.id, "/project")
+            store.shut()
+        await store.asked.wait()  # the session comes over
+        again = joined.prompt("go", idempotency_key=key)
+        assert [it.session_id async for it in two.sessions()] == [session.id]  # the prompt has arrived, too
+        store.door.set()
+        stage.says("b", "")
+        assert (await again).stop_reason == "end_turn"
+        assert stage.ran == ["go", "go"]
+
+
+async def test_work_that_ends_while_the_session_is_looked_up_ends_on_the_connection_that_opens_it():
+    store = SlowStore()
+    stage = Stage(store)
+    async with working(stage) as (session, reply, two):
+        store.shut()
+        joining = asyncio.create_task(two.load(session.id, "/project"))
+        await store.asked.wait()
+        stage.says("b", "")
+        assert (await reply).stop_reason == "end_turn"
+        store.door.set()
+        joined = await joining
+        assert (await joined.prompt("short")).text == "done"
+        assert texts(joined) == ["go", "a b", "short", "done"]
 
 
 async def test_the_work_ends_with_its_own_connection_and_the_session_comes_over():

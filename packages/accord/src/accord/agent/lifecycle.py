@@ -456,6 +456,7 @@ class Lifecycle:
             found,
             self._connection.client,
             self._watch_is_over,
+            holder,
             lambda: self._open_sessions.working(self._owner, found.id),
             functools.partial(self._arrive, request),
         )

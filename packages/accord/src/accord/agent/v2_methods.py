@@ -296,13 +296,12 @@ class V2Methods:
             if receipt.key is not None:
                 if not self._authentication.is_open:
                     await self._authentication.require()
-                session = self._lifecycle.session(request.session_id)
-                try:
-                    receipt.interrupted = await receipt.message_sent_before(session)
-                except StoreError as error:
-                    raise public_store_error(error, session.id) from error
+                session = await self._session_of_retry(request.session_id, receipt, context)
                 if receipt.interrupted is not None and not session._record.is_interrupted(receipt.interrupted):
-                    context.after_response(functools.partial(self._tell_end, session))
+                    if (
+                        session.id in self._lifecycle.sessions
+                    ):  # else its work runs, and its end is told like its states
+                        context.after_response(functools.partial(self._tell_end, session))
                     return v2.PromptResponse(v2.MessageId(receipt.interrupted))
             older = v1.PromptRequest(request.session_id, request.prompt, meta=request.meta)
             await self._connection._work_on(older, context, receipt)
@@ -315,6 +314,25 @@ class V2Methods:
         if taken is not None and refusal is not None and refusal.reason in ("taken", "gone"):
             await self._lifecycle.let_go(taken)
         return receipt.answer
+
+    async def _session_of_retry(self, session_id: str, receipt: PromptReceipt, context: Context) -> Session:
+        """The session that says whether this prompt was sent before; `receipt` has the message's id then.
+
+        One that works on another connection answers at once. If that work is over, or ends with its connection, only
+        the session that comes over can tell of the end, or run an interrupted turn again.
+        """
+        while True:
+            session = self._lifecycle.session(session_id)
+            try:
+                receipt.interrupted = await receipt.message_sent_before(session)
+            except StoreError as error:
+                raise public_store_error(error, session.id) from error
+            runs = session._activity.now != "idle" and session._updates.peer.connection.is_open
+            if runs or self._lifecycle.sessions.get(session.id) is session:
+                return session
+            receipt.settle()
+            if not await self._lifecycle.arrived(session_id, context):
+                raise RequestError.cancelled()
 
     def _tell_end(self, session: Session) -> None:
         """Report to a client that has sent a prompt again how its turn ended, if nothing runs now."""

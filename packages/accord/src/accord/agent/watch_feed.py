@@ -434,7 +434,8 @@ class SessionJoin(SessionWatch):
 
     The work continues where it is. Until it is over, the client follows it like an observer. It also gets the states,
     can cancel the work and change settings, and its prompts wait. The session then leaves the connection that worked:
-    `take` opens it on this client's connection. `working` is the session, wherever it works by then.
+    `take` opens it on this client's connection. `holder` is the session where it worked when it was found; `working` is
+    the session wherever it works by now, None once its work is over.
 
     Background work may last long. It is not waited for if the client sends a prompt.
     """
@@ -445,6 +446,7 @@ class SessionJoin(SessionWatch):
         stored: StoredSession,
         client: ConnectedClient,
         ended: Callable[[SessionWatch], None],
+        holder: Session,
         working: Callable[[], Session | None],
         take: Callable[[], Awaitable[None]],
     ) -> None:
@@ -459,10 +461,9 @@ class SessionJoin(SessionWatch):
         self._changed_work = asyncio.Event()
         """Set when there may be no more reason to wait for background work."""
         self._arrival: asyncio.Task[None] | None = None
-        self._join(working())
+        self._join(holder)
 
-    def _join(self, holder: Session | None) -> None:
-        assert holder is not None, "the session works"
+    def _join(self, holder: Session) -> None:
         self.holder = holder
         """The session on the connection that works."""
         self._leave = holder._activity.follow(self._state_changed)

@@ -502,7 +502,8 @@ class IncomingRequests:
         """Return the code, message and data for the peer of a handler's error; the log gets the details."""
         chosen = isinstance(error, RequestError) and _makes_sense(error)
         told = isinstance(error, AccordError) and error.may_be_told(self._open)
-        if self.link_has_ended and isinstance(error, ConnectionClosed):
+        is_cut_off = self.link_has_ended and isinstance(error, ConnectionClosed)
+        if is_cut_off:
             log.info("the handler of %s ended with its connection: %s", request.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
             log.error(
@@ -516,6 +517,8 @@ class IncomingRequests:
             return REQUEST_CANCELLED, "Request cancelled", None
         if chosen and isinstance(error, RequestError):
             return error.code, error.message, error.data
+        if is_cut_off:  # read by other clients that follow this work
+            return INTERNAL_ERROR, "The connection of the client that asked has ended", None
         data = {"error": _described(error)} if self._debug else None
         return INTERNAL_ERROR, str(error) if told else "Internal error", data
 
