@@ -27,7 +27,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.remote_client import with_absolute_paths
-from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, enclosed, opened, update_head
+from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, enclosed, opened, tags, update_head
 from accord.dialects import Dialect
 from accord.engine.peer import Peer
 from accord.errors import (
@@ -43,7 +43,6 @@ from accord.errors import (
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
-from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState, ToolCallState, updates
 from accord.session.replay_scan import (
     CutPlaces,
@@ -435,14 +434,7 @@ def cursor_of(message: Key) -> updates.CursorUpdate:
 @functools.cache
 def classes_apart(version: Version) -> dict[type[Any], str]:
     """Return the classes of updates that are not stored as an entry, or not at all, with their tags."""
-    union: Any = v1.SessionUpdate
-    if version == 2:
-        from accord.schema import v2
-
-        union = v2.SessionUpdate
-    node = node_of(union)
-    assert isinstance(node, Tagged)
-    return {cls: tag for tag, cls in node.variants if tag in _APART}
+    return {cls: tag for tag, cls in tags(version).items() if tag in _APART}
 
 
 def encoded_update(update: Update) -> bytes:

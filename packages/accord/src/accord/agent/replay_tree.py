@@ -258,8 +258,8 @@ def needs() -> dict[type, str]:
 
 
 @functools.cache
-def tags(version: Version) -> frozenset[str]:
-    """The tags of the updates that this version knows."""
+def tags(version: Version) -> dict[str, type[Any]]:
+    """The tags of the updates that this version knows, with their classes."""
     union: Any = v1.SessionUpdate
     if version == 2:
         from accord.schema import v2
@@ -267,7 +267,7 @@ def tags(version: Version) -> frozenset[str]:
         union = v2.SessionUpdate
     node = node_of(union)
     assert isinstance(node, Tagged)
-    return frozenset(tag for tag, _ in node.variants)
+    return dict(node.variants)
 
 
 # All replays of a record: a subagent's updates follow its announcement. A fork does not have the subagents of its

@@ -209,7 +209,7 @@ class HeldRequests(msgspec.Struct, eq=False):
     def put(self, request: IncomingRequest, message: RequestFrame) -> None:
         """Hold this request, after all others."""
         size = request.size + WEIGHT
-        request.lane, request.size = _session_of(message), 0
+        request.lane, request.size = session_of(message.params), 0
         self.count += 1
         if self._in_order is None:
             self._in_order = deque()
@@ -253,10 +253,10 @@ class _InSession(msgspec.Struct):
 _in_session = msgspec.json.Decoder(_InSession)
 
 
-def _session_of(message: RequestFrame) -> str | None:
-    """Return the session that a request names; None also for invalid params, which get an error later."""
+def session_of(params: Raw | bytes | None) -> str | None:
+    """Return the session that params name; None also for invalid params, which get an error later."""
     try:
-        return _in_session.decode(message.params or EMPTY).session_id
+        return _in_session.decode(params or EMPTY).session_id
     except REFUSALS:
         return None
 

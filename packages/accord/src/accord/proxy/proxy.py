@@ -26,6 +26,7 @@ from accord._internal.tasks import is_async, is_awaitable, name_of, within
 from accord.agent.author_thread import AuthorThread, check_annotations
 from accord.engine.flow_control import MARK
 from accord.engine.handlers import takes_two
+from accord.engine.incoming_requests import session_of
 from accord.engine.lanes import Lanes
 from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
@@ -488,20 +489,6 @@ class _Turn:
         return self.run()
 
 
-class _Session(msgspec.Struct, gc=False):
-    session_id: str | None = msgspec.field(name="sessionId", default=None)
-
-
-def session_of(params: Raw | bytes | None) -> str | None:
-    """Return the session that params name; None if they name none."""
-    if params is None:
-        return None
-    try:
-        return _decode_session(params).session_id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
 def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -> Step:
     """Return an author's function as a step, even if it is plain, or takes no hop. `what` names its decorator in
     errors.
@@ -527,6 +514,3 @@ def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -
 
 async def _to_its_end(awaitable: Awaitable[Any]) -> None:
     await awaitable
-
-
-_decode_session = msgspec.json.Decoder(_Session).decode
