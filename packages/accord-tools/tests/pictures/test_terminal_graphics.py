@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from accord_tools.pictures.protocols import Cell
-from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, ask_terminal, may_be_asked
+from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Cell, ask_terminal, may_be_asked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
 

@@ -13,8 +13,7 @@ from rich.console import Console
 
 import accord
 from accord import v1
-from accord_tools.pictures.protocols import Cell
-from accord_tools.pictures.terminal_graphics import Graphics
+from accord_tools.pictures.terminal_graphics import Cell, Graphics
 from accord_tools.presentation.command_output import output_lines
 from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line

@@ -394,8 +394,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
 
 def _graphics(images: str) -> tuple[Graphics, str]:
     """Return how the terminal shows images, and the input that the user typed during the query."""
-    from accord_tools.pictures.protocols import Protocol
-    from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
+    from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics, Protocol, ask_terminal, may_be_asked
 
     for known in get_args(Protocol):
         if known == images:

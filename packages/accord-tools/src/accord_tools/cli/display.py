@@ -28,7 +28,7 @@ from accord.session.values import whole_part
 from accord_tools.cli.console import CommandStreams, for_people, streams, width
 from accord_tools.cli.output import Output
 from accord_tools.cli.view import Opened, View
-from accord_tools.pictures.protocols import Cell, fitted, iterm2, kitty
+from accord_tools.pictures.terminal_graphics import Cell, fitted, iterm2, kitty
 from accord_tools.presentation.appearance import Pictures
 from accord_tools.presentation.spinner import Spinner
 from accord_tools.presentation.styled_text import NARROW, Paragraph, WrappedStream, rows_of

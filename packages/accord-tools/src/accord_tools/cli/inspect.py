@@ -18,8 +18,7 @@ from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.trace_options import record_agent
 
 if TYPE_CHECKING:
-    from accord_tools.inspector.inspector_app import Inspector
-    from accord_tools.inspector.started_agent import StartedAgent
+    from accord_tools.inspector.inspector_app import Inspector, StartedAgent
 
 EPILOG = """\
 examples:
@@ -85,7 +84,7 @@ def _record(options: argparse.Namespace) -> int:
 
 async def _inspect_live(command: LocalCommand, port: int, *, opens: bool) -> None:
     """Show the trace of an agent that is started for it, and send it the page's messages."""
-    from accord_tools.inspector.started_agent import starting_agent
+    from accord_tools.inspector.inspector_app import starting_agent
 
     async with starting_agent(command.words, command.cwd, command.env) as (agent, trace):
         await _inspect([trace], port, opens=opens, agent=agent)

@@ -25,8 +25,7 @@ from textual.strip import Strip
 
 from accord import v1
 from accord.session.placeholders import from_base64, placeholder
-from accord_tools.pictures.protocols import Cell, fitted, iterm2, kitty, kitty_row
-from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics
+from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Cell, Graphics, fitted, iterm2, kitty, kitty_row
 from accord_tools.presentation.styled_text import Paragraph
 from accord_tools.tui.palette import Palette, rows_of
 
