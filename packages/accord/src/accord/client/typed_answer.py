@@ -72,7 +72,7 @@ class OutputType(Generic[T]):
                 continue
             try:
                 return self._decode(candidate)
-            except ValueError as error:  # of msgspec or of pydantic
+            except (ValueError, msgspec.ValidationError) as error:  # of pydantic or of msgspec
                 problem = problem or _problem(error)
         raise OutputError(problem or "there is no JSON in it", text, self._name)
 
@@ -96,7 +96,7 @@ def _quoted(text: str) -> Iterator[str]:
         yield json.dumps(text)
 
 
-def _problem(error: ValueError) -> str:
+def _problem(error: Exception) -> str:
     """Describe what does not fit, where, and what was expected there."""
     errors: Any = getattr(error, "errors", None)
     if not callable(errors):
