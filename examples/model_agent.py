@@ -53,7 +53,7 @@ async def fake_model(messages: list[Any]) -> AsyncIterator[dict[str, Any]]:
         return
     arguments = json.dumps({"text": latest["content"][0]["text"] + "\n"})
     call = {"index": 0, "id": "call-1", "function": {"name": "write_notes", "arguments": arguments}}
-    yield {"choices": [{"delta": {"content": "I write it down."}}]}
+    yield {"choices": [{"delta": {"content": "I write it down. "}}]}
     yield {"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
 
 

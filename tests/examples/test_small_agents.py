@@ -61,7 +61,7 @@ def test_the_tour_shows_an_agent_that_is_named():
 
 async def test_the_agent_with_a_model_writes_what_the_user_allows(running, tmp_path):
     async with running("model_agent.py") as session:
-        assert (await session.prompt("buy milk")).text == "I write it down.The tool says: Written."
+        assert (await session.prompt("buy milk")).text == "I write it down. The tool says: Written."
     assert (tmp_path / "notes.txt").read_text() == "buy milk\n"
 
 
