@@ -37,7 +37,7 @@ _OWN = __file__.removesuffix("mistakes.py")
 
 @contextmanager
 def forgotten_awaits_are_logged() -> Generator[None]:
-    """During this block, log Python's warning about a coroutine that was never awaited as a line of ours."""
+    """During this block, log Python's warning about a coroutine that was never awaited as our own line."""
     import linecache  # here and not above: `accord --version` needs none of them
     import logging
 

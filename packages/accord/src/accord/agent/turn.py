@@ -430,7 +430,7 @@ class Turn(Elicits, Generic[StateT]):
         self._message_id = updates.MessageId(self._new_id("m"))
 
     async def _send_unchecked(self, update: updates.Update) -> None:
-        """Send an update of ours, whose values were checked before."""
+        """Send an update that Accord has made, whose values were checked before."""
         await self._send(update)
 
     # Working

@@ -1,4 +1,4 @@
-"""A socket that only programs with our token can use: a program of ours that another program starts calls back on it.
+"""A socket that only programs with our token can use: our program, started by another one, calls back on it.
 
 An agent starts the shim of an MCP server, and a client under check starts the relay. Both must reach the process that
 wrote their command line, and no other program may reach it. The rule is the same on all systems: `CallbackSocket` has

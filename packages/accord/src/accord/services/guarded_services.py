@@ -181,7 +181,7 @@ class _Memory:
 
 
 class Guarded(Service):
-    """A service of ours of which each use needs permission."""
+    """One of Accord's services, each use of which needs permission."""
 
     def __init__(self, lent: Files | Terminals, consent: UsePermissions) -> None:
         self._lent = lent

@@ -220,7 +220,7 @@ class Permissions(Service):
             raise wrong_type("Permissions(remembered=...)", "a RememberedAnswers", remembered)
         self._ask = ask
         self.asks_nobody = ask is refuse
-        """Whether `ask` asks no user, but refuses; set it for a function of yours that does so."""
+        """Whether `ask` asks no user, but refuses; set it for your own function that does so."""
         self.policy = policy or PermissionPolicy()
         """The rules that answer first."""
         self._remembered = remembered
