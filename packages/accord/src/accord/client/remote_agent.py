@@ -649,8 +649,9 @@ class RemoteAgent:
         """Return the receiver of updates: the sessions; before them, the extensions that represent an update in other
         forms.
         """
-        received, extensions = self._sessions.receiver(), self._client.extensions
-        if not any(it.overrides("translate") for it in extensions):
+        received = self._sessions.receiver()
+        extensions = [it for it in self._client.extensions if it.overrides("translate")]
+        if not extensions:
             return received
         from accord.schema.extension import translated
 

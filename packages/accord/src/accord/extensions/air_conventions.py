@@ -66,7 +66,9 @@ class AirExtension(Extension[OfferT]):
     @classmethod
     def read(cls, update: object) -> Any:
         """An update of the convention. In version 2 its kind begins with an underscore."""
-        if isinstance(update, Unknown) and update.tag.startswith("_"):
+        if not isinstance(update, Unknown):
+            return None
+        if update.tag.startswith("_"):
             kind = update.tag[1:]
             update = Unknown(kind, {**update.raw, "sessionUpdate": kind})
         return super().read(update)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast, get_args, get_origin
 
 from accord.errors import DecodeError
@@ -209,6 +210,7 @@ class Extension(Generic[OfferT]):
         return None
 
     @classmethod
+    @cache
     def overrides(cls, name: str) -> bool:
         """Whether the class has its own `fold`, `translate`, `notice` or `summary`."""
         return any(name in base.__dict__ for base in cls.__mro__ if base.__module__ != __name__)
