@@ -11,6 +11,7 @@ What is above it, the imports too, is written by hand.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -131,7 +132,7 @@ def attributes_of(cls: ast.ClassDef, method: str) -> Iterator[Attribute]:
             case _:
                 continue
         if not name.startswith("_"):
-            yield Attribute(name, kind, text)
+            yield Attribute(name, kind, inspect.cleandoc(text))
 
 
 # What it is for threads

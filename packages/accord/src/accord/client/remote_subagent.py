@@ -86,7 +86,7 @@ class RemoteSubagent:
 
     @property
     def title(self) -> str | None:
-        """Its task; None if its agent sends none."""
+        """The title of its work; None if its agent sends none."""
         return self._told.title
 
     @property

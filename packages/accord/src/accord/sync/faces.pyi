@@ -110,7 +110,6 @@ class SessionState(ClientFace):
     def activity(self) -> str | None:
         """The session's activity, such as `idle` or `running`; None if the agent has not reported it, as in
         version 1.
-
         """
     @property
     def background(self) -> list[updates.BackgroundWork] | None:
@@ -282,7 +281,7 @@ class RemoteSubagent(_SessionFace):
         """The folders of its session: its files should be in them."""
     @property
     def title(self) -> str | None:
-        """Its task; None if its agent sends none."""
+        """The title of its work; None if its agent sends none."""
     @property
     def description(self) -> str | None:
         """A further description by its agent; None if there is none."""
