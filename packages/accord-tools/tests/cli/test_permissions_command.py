@@ -83,10 +83,10 @@ def test_trusted_folders_and_files_are_listed_where_they_hold_and_revoked(folder
     agents, git = [it for it in listed(capsys) if it["source"] == "What you trust"]
     place = os.path.realpath(project)
     assert (agents["rule"], agents["about"]) == (
-        f"start the agents of {place}/.accord/agents.toml",
-        "until the file changes",
+        f"start agents of {place}/.accord/agents.toml",
+        "until it changes",
     )
-    assert git["rule"] == f"run git in {place}, and use its settings and skills"
+    assert (git["rule"], git["about"]) == (f"run git in {place}", "with settings and skills")
     assert main(["permissions", "--revoke", git["id"]]) == 0
     assert (is_folder_trusted(repository), is_trusted(file)) == (False, True)
     assert main(["permissions", "--revoke", "all"]) == 0

@@ -99,8 +99,8 @@ def _holds(answer: RememberedAnswer) -> str:
 
 def _trusted_words(thing: TrustedFile | TrustedFolder) -> tuple[str, str]:
     if isinstance(thing, TrustedFile):
-        return f"start the agents of {thing.path}", "until the file changes"
-    return f"run git in {thing.path}, and use its settings and skills", f"while its repository is {thing.git_dir}"
+        return f"start agents of {thing.path}", "until it changes"
+    return f"run git in {thing.path}", "with settings and skills"
 
 
 def chosen_rules(rules: Iterable[PermissionRule], words: Sequence[str]) -> dict[str, list[PermissionRule]]:
