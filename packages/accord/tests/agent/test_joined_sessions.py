@@ -16,21 +16,32 @@ VERSIONS = [(1, 1), (2, 1), (1, 2), (2, 2)]
 
 
 class SlowStore(MemoryStore):
-    """Finds sessions only while its `door` is open."""
+    """Finds sessions, or reads their updates, only while `door` is open."""
 
     def __init__(self):
         super().__init__()
         self.door, self.asked = asyncio.Event(), asyncio.Event()
         self.door.set()
+        self.slow = ""
 
-    def shut(self):
+    def shut(self, slow):
+        self.slow = slow
         self.door.clear()
         self.asked.clear()
 
+    async def passed(self, call):
+        if call == self.slow:
+            self.asked.set()
+            await self.door.wait()
+
     async def find(self, *args, **options):
-        self.asked.set()
-        await self.door.wait()
+        await self.passed("find")
         return await super().find(*args, **options)
+
+    async def updates(self, *args, **options):
+        await self.passed("updates")
+        async for page in super().updates(*args, **options):
+            yield page
 
 
 class Stage:
@@ -201,7 +212,7 @@ async def test_a_retry_whose_work_has_ended_with_its_connection_runs_again_once_
             stage.says("a ")
             await eventually(lambda: texts(session)[-1:] == ["a "])
             joined = await two.load(session.id, "/project")
-            store.shut()
+            store.shut("find")
         await store.asked.wait()  # the session comes over
         again = joined.prompt("go", idempotency_key=key)
         assert [it.session_id async for it in two.sessions()] == [session.id]  # the prompt has arrived, too
@@ -211,11 +222,30 @@ async def test_a_retry_whose_work_has_ended_with_its_connection_runs_again_once_
         assert stage.ran == ["go", "go"]
 
 
+async def test_the_end_of_work_during_a_replay_is_not_the_end_of_the_retry_after_it():
+    store = SlowStore()
+    stage = Stage(store)
+    async with accord.connect(stage.agent, versions=(2,)) as two:
+        async with accord.connect(stage.agent, versions=(2,)) as one:
+            session = await one.new_session("/project")
+            key = session.prompt("go").idempotency_key
+            stage.says("a ")
+            await eventually(lambda: texts(session)[-1:] == ["a "])
+            store.shut("updates")
+            joining = asyncio.create_task(two.load(session.id, "/project"))
+            await store.asked.wait()
+        store.door.set()
+        again = (await joining).prompt("go", idempotency_key=key)
+        stage.says("b", "")
+        assert (await again).stop_reason == "end_turn"
+        assert stage.ran == ["go", "go"]
+
+
 async def test_work_that_ends_while_the_session_is_looked_up_ends_on_the_connection_that_opens_it():
     store = SlowStore()
     stage = Stage(store)
     async with working(stage) as (session, reply, two):
-        store.shut()
+        store.shut("find")
         joining = asyncio.create_task(two.load(session.id, "/project"))
         await store.asked.wait()
         stage.says("b", "")

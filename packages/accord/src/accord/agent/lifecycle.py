@@ -423,7 +423,7 @@ class Lifecycle:
 
     def must_not_watch(self, session_id: str) -> None:
         """Raise RequestError if this client only watches the session."""
-        if self.watched and session_of(session_id) in self.watched and self._join_of(session_of(session_id)) is None:
+        if self.watched and session_of(session_id) in self.watched and self.join_of(session_of(session_id)) is None:
             problem = "this client only watches the session: load it to control it"
             raise RequestError.invalid_request(problem, reason="watching")
 
@@ -482,10 +482,10 @@ class Lifecycle:
         """Wait until a session that this client has joined is open here; returns False if the client has cancelled
         that.
         """
-        join = self._join_of(session_id)
+        join = self.join_of(session_id)
         return join is None or await join.arrived(context)
 
-    def _join_of(self, session_id: str) -> SessionJoin | None:
+    def join_of(self, session_id: str) -> SessionJoin | None:
         """Return the session with this id, if this client has joined it."""
         if not self.watched:
             return None
@@ -499,7 +499,7 @@ class Lifecycle:
     def found(self, session_id: str) -> Session:
         """Return the session that this client has opened or joined; raises RequestError if it has done neither."""
         session = self.sessions.get(session_id)
-        if session is None and (join := self._join_of(session_id)) is not None:
+        if session is None and (join := self.join_of(session_id)) is not None:
             session = join.holder
         if session is None:
             self.must_not_watch(session_id)
@@ -529,7 +529,7 @@ class Lifecycle:
         """Cancel the turns of a session, or the subagent with this id if the author allows that."""
         if (session := self.sessions.get(session_of(session_id))) is not None:
             session._cancel(session_id)
-        elif (join := self._join_of(session_of(session_id))) is not None:
+        elif (join := self.join_of(session_of(session_id))) is not None:
             join.cancel(session_id)
 
     # Closing sessions

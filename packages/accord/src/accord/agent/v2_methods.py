@@ -229,6 +229,8 @@ class V2Methods:
         if not replays and session.title is not None:
             tell(session._record.frame(encoded_update(v2.SessionInfoUpdate(title=session.title))))
         # The schema, session/resume: the state comes before the answer, whatever it is.
+        if (join := self._lifecycle.join_of(session.id)) is not None:
+            join.skip_to_present()
         if (activity := session._activity.state_in(self._client.dialect())) is not None:
             tell(session._record.frame(encoded_update(activity)))
         return self._opened(v2.ResumeSessionResponse(), meta, session.id)

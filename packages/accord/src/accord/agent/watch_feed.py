@@ -475,6 +475,10 @@ class SessionJoin(SessionWatch):
             self._changed.set()
         self._changed_work.set()
 
+    def skip_to_present(self) -> None:
+        """Send no state from before now: the client gets the present one."""
+        self._states.clear()
+
     def follow(self) -> None:
         super().follow()
         commands = self.holder.commands
