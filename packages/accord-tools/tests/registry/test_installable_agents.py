@@ -188,7 +188,9 @@ def test_agents_of_zed_are_imported_with_their_modes_and_options(user):
     assert agents["gemini"]["config"] == {"model": "flash", "fast": True}
     assert agents["old"]["command"] == ["/opt/old", "acp"]
     assert 'registry = "gemini"' in user.settings.read_text()
-    assert "gemini: you have an agent of this name; it stays" in user.said("agents", "import", "zed", str(file))
+    assert "gemini: you already have an agent of this name; it was not changed" in user.said(
+        "agents", "import", "zed", str(file)
+    )
 
 
 def test_agents_of_jetbrains_and_acpx_are_imported_from_where_they_are(user):

@@ -109,7 +109,7 @@ def test_the_image_of_the_clipboard_is_read_by_a_program_and_kept(tmp_path, monk
     with pytest.raises(ValueError, match="holds no image"):
         clipboard_image()
     monkeypatch.setattr(attachments, "PROGRAMS", [["no-such-program"]])
-    with pytest.raises(ValueError, match="no program here reads images"):
+    with pytest.raises(ValueError, match="no program here can read images"):
         clipboard_image()
 
 

@@ -201,5 +201,5 @@ async def test_a_question_that_was_withdrawn_meanwhile_keeps_nothing(chat):
         await it.front.stop()
         await it.pilot.pause()
         await it.press("down", "enter")
-        await it.sees("the agent has withdrawn its question: nothing was kept")
+        await it.sees("the agent has withdrawn its question: nothing was saved")
         assert list(it.front.connection.answers) == []

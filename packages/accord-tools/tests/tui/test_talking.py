@@ -289,7 +289,7 @@ async def test_a_message_is_sent_into_the_running_turn_of_an_agent_that_takes_it
 async def test_a_mistyped_command_is_not_sent_and_stays_in_the_editor(chat):
     async with chat(echo(), size=(100, 24)) as it:
         await it.send("/mdoel fast")
-        await it.sees("/mdoel is no command; did you mean /model?")
+        await it.sees("/mdoel is not a command; did you mean /model?")
         assert it.app.editor.text == "/mdoel fast"
         await it.send(" /mdoel fast")
         await it.sees("You said")

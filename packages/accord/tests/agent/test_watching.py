@@ -361,7 +361,7 @@ async def test_a_store_that_fails_for_a_while_stops_no_watch(caplog):
         await session.prompt("meanwhile")
         store.is_away = False
         await eventually(lambda: texts(watched) == ["meanwhile", "meanwhile"])
-    assert sum("cannot be followed now" in record.message for record in caplog.records) == 1
+    assert sum("cannot be watched now" in record.message for record in caplog.records) == 1
 
 
 def test_an_agent_that_nobody_watches_loads_nothing_for_it():

@@ -481,4 +481,4 @@ async def test_a_refused_prompt_is_shown_as_no_part_of_the_conversation() -> Non
             stage.end(prompt, reason)
             await reply
         assert [entry.refused for entry in session.state.timeline] == [False] * 3 + [True] * 3 + [False] * 3
-        assert session.markdown().count("refused; the agent goes on without this") == 1
+        assert session.markdown().count("refused; the agent continues without this") == 1

@@ -1,4 +1,4 @@
-"""Several clients of one agent: everyone sees everything, and turns go on without a client."""
+"""Several clients of one agent: everyone sees everything, and turns continue without a client."""
 
 import asyncio
 import json

@@ -71,7 +71,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema",
         metavar="VERSION",
         type=_schema,
-        help="leave out what later schemas brought: 1.15 to 1.20, or 2.4 for the TypeScript SDK",
+        help="skip checks of later schemas: 1.15 to 1.20, or 2.4 for the TypeScript SDK",
     )
     for name, what in FILES.items():
         group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
@@ -156,7 +156,7 @@ examples:
   accord check agent https://agents.example/acp --token-file ~/.token
 
 The agent is started about six times. Its sessions work in a scratch folder, and its requests to read and write files
-reach that folder only. It may use its tools as it likes: judge an agent that you do not trust in a container.
+reach that folder only. It can use its tools freely: judge an agent that you do not trust in a container.
 
 A prompt costs what it costs with any client: the default profile sends about ten, and --prompts says which:
 
@@ -175,7 +175,7 @@ def agent_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("smoke", "default", "full", "fixture"),
         default="default",
         help="smoke: no prompt, a few seconds; default: about ten prompts, in version 2 about "
-        "twenty; full: all that the agent offers, about thirty prompts; fixture: full, for an agent that follows the "
+        "twenty; full: all features of the agent, about thirty prompts; fixture: full, for an agent that follows the "
         "script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
@@ -254,8 +254,8 @@ examples:
 The client is started once for each scenario, about ten times, and each start must send a prompt. {agent} stands for
 the agent's command, one word without spaces, and {url} and {ws} for its address; the variables ACCORD_CHECK_AGENT,
 ACCORD_CHECK_URL and ACCORD_CHECK_WS have them, too, and ACCORD_CHECK_SCENARIO the scenario's name. The client works in
-a scratch folder, and the agent asks for files of that folder only. What the client does not do is `not exercised`:
-neither right nor wrong."""
+a scratch folder, and the agent asks for files of that folder only. A feature that the client does not use is
+reported as `not exercised`."""
 
 
 def client_arguments(parser: argparse.ArgumentParser) -> None:

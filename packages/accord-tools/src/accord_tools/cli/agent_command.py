@@ -25,7 +25,7 @@ It needs the extra 'agent', and the key of a provider or a server of your own:
 In an editor's settings, the agent's command is 'accord' and its argument 'agent'.
 
 Each option has its key in agent.toml in your folder of settings, ~/.config/accord, and so have models, MCP servers and
-rules; a repository that you trust may have .accord/agent.toml. accord agent --show-config says what comes from where:
+rules; a repository that you trust may have .accord/agent.toml. --show-config prints the source of each setting:
 
   provider = "local"
   model = "qwen3"
@@ -54,21 +54,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     option(
         parser,
         "--api",
-        "how the models are asked: Anthropic's messages, OpenAI's chat completions or responses "
-        "(default: the first that there is a key for)",
+        "the API of the models: Anthropic's messages, OpenAI's chat completions or responses "
+        "(default: the first with a key)",
         choices=["anthropic", "openai", "responses"],
     )
     option(parser, "--model NAME", "the model to begin with (default: $ACCORD_MODEL)")
-    option(parser, "--base-url URL", "where the models are reached, if not at the provider itself")
+    option(parser, "--base-url URL", "the base URL of the API, if it is not the provider's own")
     option(parser, "--effort", "how long the model thinks", choices=["low", "medium", "high"])
-    option(parser, "--mode", "what it asks before (default: ask)", choices=["ask", "edit", "auto", "plan"])
-    option(parser, "--context TOKENS", "how many tokens the model takes", type=int)
+    option(parser, "--mode", "which actions need a question (default: ask)", choices=["ask", "edit", "auto", "plan"])
+    option(parser, "--context TOKENS", "the size of the model's context in tokens", type=int)
     option(parser, "--price IN/OUT", "dollars for a million tokens, read and written", type=price)
     option(parser, "--store FILE", "keep the sessions in this file, or in the database of a URL")
-    option(parser, "--unstable", "also speak what is only proposed", default=None)
+    option(parser, "--unstable", "also use proposed parts of the protocol", default=None)
     option(parser, "--provider NAME", "where the models are reached: [providers.NAME] of the file")
-    option(parser, "--key-variable NAME", "the variable that holds the key")
-    option(parser, "--show-config", "print what is set, each value with where it comes from, and end")
+    option(parser, "--key-variable NAME", "the environment variable with the key")
+    option(parser, "--show-config", "print all settings with their sources, and exit")
 
 
 def price(text: str) -> tuple[float, float]:
@@ -77,7 +77,7 @@ def price(text: str) -> tuple[float, float]:
     try:
         return float(read), float(written)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no pair of prices such as 3/15") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a pair of prices such as 3/15") from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -105,7 +105,7 @@ def _show(files: CoderSettings) -> int:
     if not rows:
         from accord.paths import config_folder
 
-        print_line(f"Nothing is set. Settings may stand in {config_folder() / 'agent.toml'}.")
+        print_line(f"Nothing is set. Settings can be written to {config_folder() / 'agent.toml'}.")
         return 0
     print_table(("KEY", "VALUE", "FROM"), rows)
     return 0
@@ -120,7 +120,7 @@ def _login(api: str, *, forget: bool) -> int:
         return 0
     key = getpass.getpass(f"API key for {api} (it is not shown): ") if sys.stdin.isatty() else sys.stdin.readline()
     if not key.strip():
-        print_error("no key was given; nothing is stored")
+        print_error("no key was entered; nothing was stored")
         return 1
     print_line(f"The key is stored in {store_key(api, key.strip())}.")
     return 0

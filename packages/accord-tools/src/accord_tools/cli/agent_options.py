@@ -146,8 +146,8 @@ def remote_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore
     option(
         group,
         "--proxy URL",
-        "the proxy on the way to an agent with a URL (http, https, socks5 or socks5h), in place of the one that "
-        "HTTPS_PROXY and the like name; 'none' for none",
+        "the proxy for agents with a URL (http, https, socks5 or socks5h), instead of the one in HTTPS_PROXY "
+        "and similar variables; 'none' for none",
     )
 
 
@@ -222,7 +222,7 @@ def protocol_argument(group: argparse._ActionsContainer) -> None:  # pyright: ig
     option(
         group,
         "--protocol",
-        "the version of the protocol; auto asks for 2 and takes 1 "
+        "the version of the protocol; auto asks for 2 and accepts 1 "
         f"(default: {PROTOCOL_VARIABLE}, or {DEFAULT_PROTOCOL})",
         choices=PROTOCOLS,
     )

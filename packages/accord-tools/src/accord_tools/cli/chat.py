@@ -187,8 +187,8 @@ examples:
   accord chat -- gemini --acp              an agent by its command
   accord chat gemini --continue            the latest session of this folder
   accord chat gemini --session 3f2a        a session by the start of its id
-  accord chat --prompt "Fix the tests"     send this first; type on meanwhile
-  accord chat --plain                      a dialogue line by line, without a screen
+  accord chat --prompt "Fix the tests"     send this prompt first; you can type meanwhile
+  accord chat --plain                      line by line, without a full screen
 
 keys:
   enter sends, ctrl+j begins a new line, esc stops the agent, f1 shows all keys.
@@ -204,7 +204,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "accord chat [options] [AGENT | -- COMMAND...]"
     option(parser, "--prompt TEXT", "send this first")
-    option(parser, "--plain", "a dialogue line by line; for terminals that are not able")
+    option(parser, "--plain", "plain line-by-line mode, for terminals without full-screen support")
     option(parser, "--theme NAME", "the colours; /theme lists them")
     group = session_arguments(parser)
     option(group, "--worktree", "work in a new git worktree, which stays when the chat ends")

@@ -316,15 +316,15 @@ COMMANDS: dict[str, Command] = {
     "demo": Command(
         "Run the built-in agent, which shows every feature without a model or a network.", _demo_arguments, _run_demo
     ),
-    "dev": _own("dev", "Run an agent or a client while you write it, reload it, and say what is wrong with it."),
-    "doctor": _own("doctor", "Check the installation, the configuration and the agents, and say what to do."),
+    "dev": _own("dev", "Run an agent or a client while you write it, reload it, and report its mistakes."),
+    "doctor": _own("doctor", "Check the installation, the configuration and the agents, and suggest fixes."),
     "help": Command("Print the help of a command.", _help_arguments, _print_help),
     "hosts": _own("hosts", "List the hosts of a service that runs on several."),
-    "info": _own("info", "Show what an agent is and what it offers."),
-    "inspect": _own("inspect", "Show traces in a browser: what was said, and how long it took."),
+    "info": _own("info", "Show an agent's name and capabilities."),
+    "inspect": _own("inspect", "Show traces in a browser: the messages, and how long they took."),
     "login": _own("login", "Log in to an agent with one of the methods that it offers."),
     "new": _own("new", "Write a new project."),
-    "permissions": _own("permissions", "List what agents may do without a question and who says so; revoke it."),
+    "permissions": _own("permissions", "List what agents may do without a question and why; revoke it."),
     "replay": _own("replay", "Play the agent or the client of a recorded conversation."),
     "run": _own("run", "Send one prompt to an agent and print its answer."),
     "schema": Command(

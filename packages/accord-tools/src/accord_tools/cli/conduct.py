@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     option(
         parser,
         "--no-bridge",
-        "do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
+        "do not bridge MCP servers of the client and of proxies to an agent that supports none over ACP",
     )
     option(parser, "-n --name NAME", "the name of this chain in errors (default: accord conduct)")
     parser.set_defaults(takes_agent=True)

@@ -20,8 +20,8 @@ examples:
   accord dev --client my_client.py            run a client with the demo agent
   accord dev --client my_client.py -- --agent {agent}
 
-After each turn it says what is wrong: calls that are never awaited, what blocks the event
-loop, errors with your lines only, and what `accord check` says about the turn's messages.
+After each turn it reports mistakes: calls that are never awaited, code that blocks the event
+loop, errors with only your lines of the traceback, and what `accord check` says about the turn's messages.
 A client gets the command of its agent as its arguments, or in place of {agent}.
 Without a terminal, each line of standard input is a prompt, and the exit code is 1 if
 anything was wrong. The guide is docs/dev.md."""

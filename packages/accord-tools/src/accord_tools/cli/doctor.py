@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 A line is `ok`, `optional` for a part that you may add, or `broken` for something that you have set
-and that cannot work; then the exit code is 1, and what must be done stands at the end. No agent is
+and that cannot work; then the exit code is 1, and the remedies are at the end. No agent is
 started: `accord info AGENT` does that."""
 
 MODULES = {
@@ -80,7 +80,7 @@ class Diagnosis:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    option(parser, "--all", "also say how to add what is optional")
+    option(parser, "--all", "also explain how to add optional parts")
     option(parser, "--json", "print JSON")
 
 

@@ -22,7 +22,7 @@ examples:
   accord hosts postgresql://accord@db/accord     the hosts of `accord serve --hosts` with this database
   accord hosts hosts.sqlite3                     those with this file
   accord hosts hosts.sqlite3 --json
-  accord hosts hosts.sqlite3 drain web-1         let a host open no more connections; --undo lets it again
+  accord hosts hosts.sqlite3 drain web-1         stop a host from opening connections; --undo reverses it
   accord hosts hosts.sqlite3 sessions            the open sessions of all hosts; or of one: sessions web-1
   accord hosts hosts.sqlite3 end SESSION         end the connections that have this session
   accord hosts hosts.sqlite3 revoke ada          end all connections of an owner
@@ -30,14 +30,14 @@ examples:
 states:
   live      opens connections
   draining  opens no more connections
-  silent    has missed its time to report, and will be declared dead
+  silent    is late with its report, and will be declared dead
   dead      was declared dead by another host
   gone      has ended in order
 
-Dead and gone hosts are listed for a day. A load of 1 is all that a host can do.
+Dead and gone hosts are listed for a day. A load of 1 is a host's full capacity.
 
 A draining host keeps its connections: end it with SIGTERM. The commands need the key of the hosts, which a file of
-hosts keeps, and reach the peer port of each host. With --shared, the agent of an ended connection goes on."""
+hosts keeps, and reach the peer port of each host. With --shared, the agent of an ended connection continues."""
 
 ACTIONS = ("drain", "sessions", "end", "revoke")
 

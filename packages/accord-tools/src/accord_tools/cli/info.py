@@ -27,7 +27,7 @@ examples:
   accord info --json -- https://agents.example/acp | jq .capabilities
 
 Modes, config options and commands belong to a session. So one is opened in the current folder, and deleted or closed
-again; --no-session leaves that out."""
+again; --no-session skips that."""
 
 COMMANDS_WITHIN = 1.0
 """Seconds that an agent has to send a session's commands, which come in no answer."""

@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  accord inspect wire.jsonl                 a trace, also one that is still being written
+  accord inspect wire.jsonl                 a trace, even one that is still being written
   accord inspect before.jsonl after.jsonl   two traces, to compare them
-  accord inspect                            all traces that are kept; live ones come first
+  accord inspect                            all kept traces; live ones come first
   accord inspect export wire.jsonl --html wire.html    one file that shows the trace in any browser
-  accord inspect -- gemini --acp            in an editor's settings, in place of the agent's command: records it, like
+  accord inspect -- gemini --acp            in an editor's settings, instead of the agent's command: records it, like
                                             accord trace; `accord inspect` then shows it live
   accord inspect --send -- my-agent         starts an agent, and sends it requests by forms
 
-The page is at a URL of this machine, with a token that only you get. Nothing leaves the machine. The page only reads:
-it never writes a trace. With --send it also sends what you write in its forms, to the agent that it has started and to
-no other. Ctrl-C ends it.
+The page is at a URL of this machine, with a secret token. Nothing leaves the machine. The page never writes a trace.
+With --send it also sends the contents of its forms, only to the agent that it has started. Ctrl-C ends it.
 
 A trace holds private messages, and so does an exported file: only recognisable secrets are masked in it. Read it
 before you share it."""

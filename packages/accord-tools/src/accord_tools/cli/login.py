@@ -29,12 +29,12 @@ examples:
   accord login --list -- my-agent             only list the methods
   accord login --method api-key -- my-agent   use this method
 
-Afterwards a second process of the agent tells whether the login lasts. If it does not, let `accord run --login METHOD`
+Afterwards a second process of the agent shows whether the login lasts. If it does not, let `accord run --login METHOD`
 log in before its prompt.
 
-A method may need variables. Those that are not set in the environment are asked
-for, and used for this login only: Accord stores none. To start the agent with
-them later, set them in its environment."""
+A method may need variables. You are asked for those that the environment does not set.
+They are used for this login only, and never stored: to start the agent with them later,
+set them in its environment."""
 
 LISTED = 50
 """Methods and variables that a terminal shows; agents offer a few."""

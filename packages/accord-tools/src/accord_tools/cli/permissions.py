@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  accord permissions                       all that is decided without a question here
+  accord permissions                       all permissions in this folder
   accord permissions gemini                for this agent, whose settings may name a level
   accord permissions --policy rules.toml   with the rules of this file
-  accord permissions --everywhere          what holds in other folders as well
-  accord permissions --revoke 3fa21c09     be asked again: the id stands before an answer or what you trust
+  accord permissions --everywhere          also those for other folders
+  accord permissions --revoke 3fa21c09     revoke one, by the id in front of it
   accord permissions --revoke all
 
 A level comes from --allow; else the stricter one of the agent's settings and of the folder's entry in your settings
 counts:
 
   [allow]
-  "*" = "ask"            what holds in any other folder
+  "*" = "ask"            the level of any other folder
   "~/notes" = "edit"
 
-Answers that hold in one session only are shown and revoked in the chat, by /permissions."""
+Answers for one session only are shown and revoked in the chat, by /permissions."""
 
 TEXT = 200
 """Characters of a command that are shown."""
@@ -43,8 +43,8 @@ TEXT = 200
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     option(parser, "--cwd FOLDER", "the folder (default: this one)", default=".")
-    option(parser, "--everywhere", "list what holds in other folders as well")
-    option(parser, "--revoke ID|all...", "forget an answer or a trust, or all that are listed")
+    option(parser, "--everywhere", "also list permissions for other folders")
+    option(parser, "--revoke ID|all...", "revoke an answer or a trusted file, or all that are listed")
     option(parser, "--json", "print JSON")
     permission_arguments(parser)
     agent_arguments(parser, is_argument=True)

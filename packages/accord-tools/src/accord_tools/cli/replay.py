@@ -29,9 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord replay [FILE] --as agent|client [options] [-- COMMAND...]"
     parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
     option(parser, "--as", "the side to play", dest="side", choices=("agent", "client"), required=True)
-    option(parser, "--speed X", "as agent: keep the recorded pauses, X times as fast (default: none)", type=float)
+    option(parser, "--speed X", "as agent: play the recorded pauses X times as fast (default: none)", type=float)
     option(parser, "--cwd DIR", "as client: the folder of the sessions (default: as recorded)")
-    option(parser, "--timeout S", "as client: end after so many seconds", type=float)
+    option(parser, "--timeout S", "as client: end after this many seconds", type=float)
     agent_arguments(parser)
 
 

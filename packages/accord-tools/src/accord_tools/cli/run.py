@@ -158,7 +158,7 @@ examples:
   accord run "Say hello"                            use the built-in agent
   accord run "What is in here?" -- gemini --acp     start an agent by command
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
-  git diff | accord run "Review this" -- my-agent   send what a pipe or a file gives after the prompt
+  git diff | accord run "Review this" -- my-agent   send piped text after the prompt
   git diff | accord run - -- my-agent               read the whole prompt from a pipe
   accord run "What is this?" --attach shot.png      send a file with it
   accord run "Hi" -a gemini                         use an agent that `accord agents` lists
@@ -179,9 +179,9 @@ output:
   ask   read files in the session's folder (the default)
   edit  change files there, too
   auto  run commands, and everything else
-You are asked about the rest at the terminal. Where nobody can be asked, it is
-refused, and you are told what would allow it. --policy FILE has rules that
-answer first.
+You are asked about everything else at the terminal. Without a terminal, it is
+refused, and a message says which option would allow it. The rules of --policy FILE
+are applied first.
 
 exit codes:
   0    the turn ended normally
@@ -218,7 +218,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--attach FILE...",
         "send this file with the prompt, as an image, a sound or text by its type; may be repeated",
     )
-    option(session_arguments(parser), "--replay", "with --json: print the past of the continued session first")
+    option(session_arguments(parser), "--replay", "with --json: print the history of the continued session first")
     _output_options(parser.add_argument_group("output"))
     _permission_options(parser.add_argument_group("permission"))
     _limit_options(parser.add_argument_group("limits"))
@@ -243,7 +243,7 @@ def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ign
     option(
         group,
         "--non-interactive",
-        "ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
+        "ask no questions; after a refusal continue (deny), or end the turn with exit code 6 (fail)",
         choices=NON_INTERACTIVE,
     )
 

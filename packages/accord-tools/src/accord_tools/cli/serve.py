@@ -61,7 +61,7 @@ examples:
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
   accord serve --processes 4 -- my-agent              use four cores; limits count for each process
-  accord serve --memory 2G --cpus 2 -- my-agent       what each agent may use, with all that it starts
+  accord serve --memory 2G --cpus 2 -- my-agent       limits for each agent with its child processes
   accord serve --shared -- my-agent                   several clients use one session together
 
 Clients reach it by that URL (HTTP/1.1, and HTTP/2 with the extra http2), or with ws: in place of http: by WebSocket:
@@ -96,8 +96,8 @@ LIMITS = {
     "bodies": "large bodies of all requests that are arriving or waiting",
     "waiting": "bodies that wait on one connection while its agent reads nothing",
     "streams": "event streams of one connection",
-    "unread": "what may wait for a client before its agent is paused",
-    "kept": "what is kept to resume broken streams of one connection",
+    "unread": "output that may wait before the agent is paused",
+    "kept": "messages kept to resume broken streams of one connection",
     "keepalive": "silence on a stream before a comment is sent",
     "heartbeat": "silence on a WebSocket or HTTP/2 before a ping; it is closed after three times as long",
     "reopen": "silence on an event stream before it ends, for clients that open it again",
@@ -151,7 +151,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="/metrics",
         metavar="PATH",
-        help="give figures for Prometheus at this path (default: %(const)s), to everyone who may use the server",
+        help="serve metrics for Prometheus at this path (default: %(const)s), to everyone who may use the server",
     )
     option(parser, "--verbose", "log more about connections")
     option(parser, "--reload", "for a Python file: end the connections when a file beside it changes")
@@ -199,7 +199,7 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
     keep_sessions_in(options)
     if options.reload and options.shared:
-        raise WrongUsage("--reload does not go with --shared: a shared agent goes on when its connections end")
+        raise WrongUsage("--reload does not go with --shared: a shared agent keeps running when its connections end")
     hosted = shared_host(_hosted(settings, options), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)

@@ -90,16 +90,18 @@ def number_of(what: str, text: str, most: float = 10**12) -> float:
 def confinement_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "limits of each agent's process",
-        "They count all that the agent starts. Linux keeps them, by a control group that systemd delegates to the\n"
-        "server, or by a scope of systemd; a container keeps them anywhere. Without one, the server does\n"
-        "not start.",
+        "They include every process that the agent starts. On Linux they are enforced by a control group that\n"
+        "systemd delegates to the server, or by a systemd scope; elsewhere by a container. If neither is\n"
+        "available, the server does not start.",
     )
-    option(group, "--memory SIZE", "memory, such as 2G; an agent that takes more is ended")
+    option(group, "--memory SIZE", "memory, such as 2G; an agent that uses more is ended")
     option(group, "--cpus N", "processors, such as 1.5", type=float)
     option(group, "--tasks N", "processes and threads", type=int)
     option(group, "--container IMAGE", "run each agent in a container of this image")
     option(
-        group, "--container-folder FOLDER...", "lend a folder to the containers, under the same path; may be repeated"
+        group,
+        "--container-folder FOLDER...",
+        "share a folder with the containers, under the same path; may be repeated",
     )
     option(group, "--container-network NAME", "the containers' network; none for no network (default: the usual)")
     option(group, "--container-engine PROGRAM", "podman or docker (default: what is installed)")
@@ -146,9 +148,7 @@ def hosts_arguments(parser: argparse.ArgumentParser) -> None:
     )
     operator_arguments(group)
     option(group, "--weight W", "the share of this host in new connections; 0 only forwards (default: 1)")
-    option(
-        group, "--store URL|FILE", "where agents written with Accord keep their sessions, unless their authors say it"
-    )
+    option(group, "--store URL|FILE", "the store of agents written with Accord, unless their authors set one")
 
 
 def operator_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -187,10 +187,10 @@ def sharing_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         group,
         "--shared",
-        "serve all connections of an owner with one agent: clients use a session together, and turns go on "
+        "serve all connections of an owner with one agent: clients use a session together, and turns continue "
         "without a client",
     )
-    option(group, "--detached S", "seconds that a turn may go on without a client, with --shared (default: 3600)")
+    option(group, "--detached S", "seconds that a turn may continue without a client, with --shared (default: 3600)")
 
 
 def shared_host(hosted: Host, options: argparse.Namespace) -> Host:

@@ -32,7 +32,7 @@ examples:
   accord sessions fork 3f2a --at               the places at which it can be rewound, for --at PLACE
   accord sessions delete 3f2a 77b1 -a gemini
 
-An agent has to offer what a command needs: listing, loading, forking or deleting sessions; `accord info` shows what
+An agent must support what a command needs: listing, loading, forking or deleting sessions; `accord info` shows what
 it offers. For an agent that cannot list its sessions, the list has those that accord run has opened here."""
 
 LISTED = 200

@@ -310,14 +310,14 @@ def _export_target(path: str | None, source: str) -> Generator[IO[bytes]]:
 
 EPILOG = """\
 Name it in an editor's settings in place of the agent's command:
-  accord trace -- gemini --acp                  keep a trace; `accord trace list` finds it, also while it grows
+  accord trace -- gemini --acp                  keep a trace; `accord trace list` finds it, even while it grows
   accord trace -o wire.jsonl -- gemini --acp    record in this file
   accord trace -a gemini                        an agent that `accord agents` lists
 
 Then look at it. Without a FILE it is the newest kept trace; a part of a kept file's name is enough:
-  accord trace list                             the traces that are kept, and those that grow now
-  accord trace show --follow                    what was said and what it means, also while it goes on
-  accord trace show wire.jsonl method:prompt    only some of it, see accord trace show --help
+  accord trace list                             the kept traces, and those being recorded
+  accord trace show --follow                    the messages and their meaning, even while it grows
+  accord trace show wire.jsonl method:prompt    only some messages, see accord trace show --help
   accord trace stats                            latencies, and where the time of each turn went
 
 Bytes, signals and the exit status pass through unchanged, and are recorded by another process: a full disk or a failure
@@ -372,7 +372,7 @@ _COMMANDS = (
     ("show", "trace_rows", "Show the messages of a trace, and what they mean."),
     ("grep", "trace_rows", "Search traces for a regular expression."),
     ("stats", "trace", "Show a trace's latencies, and where the time of each turn went."),
-    ("list", "trace", "List the traces that are kept, and those that grow now."),
+    ("list", "trace", "List the kept traces, and those being recorded."),
     ("export", "trace", "Write a trace for other people or programs, without secrets."),
     ("import", "trace", "Convert a trace of another program."),
 )

@@ -53,7 +53,7 @@ def show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord trace show [options] [FILE] [FILTER...]"
     parser.add_argument("words", nargs="*", metavar="FILE", help=TRACE_HELP + "; then filters")
     parser.set_defaults(takes_agent=True)  # what follows -- are filters
-    option(parser, "-f --follow", "go on while the trace grows")
+    option(parser, "-f --follow", "continue while the trace grows")
     option(parser, "--all", "show each chunk of a text as a row of its own")
     option(parser, "--json", "print a JSON object for each message")
 

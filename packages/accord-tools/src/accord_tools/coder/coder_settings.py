@@ -7,7 +7,7 @@
     [providers.local]
     api = "openai"
     base_url = "http://localhost:11434/v1"
-    key_variable = "LOCAL_KEY"            # the variable that holds the key
+    key_variable = "LOCAL_KEY"            # the environment variable with the key
 
     [models.qwen3]
     context = 32000

@@ -133,7 +133,7 @@ _background: WeakKeyDictionary[Session[ModelConversation], dict[int, BackgroundC
 Number = Annotated[int, Meta(description="The number that run_command gave it.")]
 
 
-@tool("Read what a command in the background has printed since you last read it, and how it stands.")
+@tool("Read what a command in the background has printed since you last read it, and whether it still runs.")
 async def read_command(
     use: ToolUse,
     number: Number,

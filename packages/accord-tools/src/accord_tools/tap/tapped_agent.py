@@ -118,7 +118,7 @@ class Feed:
         try:
             recorder.wait(RECORDER_PATIENCE)  # its output is one line, which fits into the pipe
         except subprocess.TimeoutExpired:
-            self.problem = "the recorder has not finished; it goes on by itself"
+            self.problem = "the recorder has not finished; it continues in the background"
             return
         assert recorder.stdout is not None
         with recorder.stdout as stdout:

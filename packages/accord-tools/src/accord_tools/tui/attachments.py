@@ -122,7 +122,7 @@ def clipboard_image() -> Path:
     if tried:
         raise ValueError("the clipboard holds no image; /image FILE attaches a file")
     raise ValueError(
-        "no program here reads images of the clipboard (wl-paste, xclip, pngpaste); /image FILE attaches a file"
+        "no program here can read images from the clipboard (wl-paste, xclip, pngpaste); /image FILE attaches a file"
     )
 
 

@@ -311,7 +311,11 @@ class Conversation:
             self._show_notice(notice_of(self.connection.shown_extensions, outcome))
             if budget is not None and (limit := outcome.exceeded) is not None:
                 most = budget.limits[limit]
-                self.note(f"Stopped by {limit} = {most:g}", "A prompt goes on; /settings changes the limit.", "warning")
+                self.note(
+                    f"Stopped by {limit} = {most:g}",
+                    "A prompt continues the session; /settings changes the limit.",
+                    "warning",
+                )
             elif (said := _ENDINGS.get(outcome.stop_reason)) is not None:
                 self.note(said, style="warning")
             elif outcome.stop_reason not in ("end_turn", "unknown"):
@@ -459,7 +463,9 @@ class Conversation:
         """End those of these commands that run here for the agent."""
         running = [it for it in self._lent.values() if it.id in terminal_ids and it.exit_status is None]
         if not running:
-            raise ValueError("no command of this block runs here; what an agent runs itself, only esc stops")
+            raise ValueError(
+                "no command of this block runs in the chat; only esc stops a command that the agent runs itself"
+            )
         for terminal in running:
             await terminal.kill()
 
@@ -504,5 +510,5 @@ _ENDINGS = {
     "cancelled": "Stopped.",
     "max_tokens": "The answer reached the most tokens that the agent allows.",
     "max_turn_requests": "The turn reached the most requests that the agent allows.",
-    "refusal": "The agent refused; it goes on without this prompt and what followed.",
+    "refusal": "The agent refused; it continues without this prompt and what followed.",
 }

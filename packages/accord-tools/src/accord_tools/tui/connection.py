@@ -346,7 +346,7 @@ async def registry_entries(known: Iterable[AgentChoice]) -> list[Entry]:
     try:
         return await asyncio.to_thread(_entries, names)
     except AccordError:
-        offered = "Agents of the registry, which cannot be read now"
+        offered = "Agents of the registry, which cannot be read at the moment"
         return [
             Entry(it.id, RegistryChoice(it.id, False), it.description, group=offered)
             for it in WELL_KNOWN

@@ -245,7 +245,7 @@ class BudgetAsked(Question):
 
     def __init__(self, question: BudgetQuestion) -> None:
         super().__init__(
-            f"The turn has used {question}: may it go on past that?",
+            f"The turn has used {question}: may it continue?",
             Answer("y", "go on, as much again", True, "goes on"),
             Answer("n", "stop now", False, "stopped"),
         )

@@ -35,7 +35,7 @@ _FOOT = (
 )
 
 _NOTHING = "   No change to review: the agent has written no file through the chat."
-_NOTHING_LEFT = "   No change to review any more; esc goes back to the chat."
+_NOTHING_LEFT = "   No change to review remains; esc goes back to the chat."
 
 
 class ReviewedFile(NamedTuple):

@@ -123,14 +123,14 @@ class SessionActions(ChatShell):
         self.opened(other)
         if not len(other.state):  # most agents send no past of a copy
             other.note(
-                f"A copy of {label(conversation.title, 60)}", "The agent knows all that was said there.", "accent"
+                f"A copy of {label(conversation.title, 60)}", "The agent knows the whole conversation.", "accent"
             )
 
     async def action_rewind(self) -> None:
         """Go back to before a message of the user, with or without the files."""
         before = self.in_front
         if self.session_in_front and before.is_busy:
-            raise ValueError("the agent works: stop it with esc, then go back")
+            raise ValueError("the agent is working: stop it with esc, then go back")
         entries = [_rewind_entry(point, before) for point in rewind_points(before)]
         point: RewindPoint | None = await self.ask_for(Picker("Go back to before this message", entries))
         if point is None:
@@ -454,7 +454,7 @@ class SessionActions(ChatShell):
         if chosen is None:
             return
         if not asked.is_open:
-            raise ValueError("the agent has withdrawn its question: nothing was kept")
+            raise ValueError("the agent has withdrawn its question: nothing was saved")
         allowed, scope = chosen
         await asyncio.to_thread(answers.keep, question, scope, allowed=allowed)
         option = question.allow if allowed else question.reject
@@ -477,7 +477,7 @@ def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: Restor
     """Describe a rewind, and where the previous session is."""
     lines = ["The session as it was stays in the list of sessions: ctrl+s"]
     if not len(conversation.state) and point.cursor is not None:
-        lines.append("The agent knows all that was said before, and does not show it.")
+        lines.append("The agent knows the earlier conversation, but does not show it.")
     if done is None:
         lines += [f"Files stay as they are: {_names(point.files, conversation)}"] if point.files else []
         return "\n".join(lines)

@@ -121,7 +121,7 @@ def _settings(app: ChatShell, written: dict[str, Any]) -> list[Setting]:
         chat("images", "from the next start on", IMAGES, options.images, is_default=options.images == "auto"),
     ]
     default = str(written.get("default", "")) or "none"
-    shown.append(Setting("default agent", (), "default", "the one of accord run and chat", agents, default))
+    shown.append(Setting("default agent", (), "default", "used by accord run and accord chat", agents, default))
     if app.front is not None:
         name, level = app.front.connection.choice.name, app.front.connection.consent.level
         places: dict[str, tuple[tuple[str, ...], str, str]] = {

@@ -36,7 +36,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("resume", "resume", "open a session again", "ID"),
     SlashCommand("new", "new_session", "new session with this agent"),
     SlashCommand("worktree", "worktree", "new session in a new git worktree", "NAME"),
-    SlashCommand("clear", "clear_session", "new session in the place of this one"),
+    SlashCommand("clear", "clear_session", "new session instead of this one"),
     SlashCommand("agent", "agents", "start another agent"),
     SlashCommand("compare", "compare", "send a prompt to this agent and another one", "TEXT"),
     SlashCommand("rewind", "rewind", "go back to a message, with or without the files"),
@@ -50,9 +50,9 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("undo", "undo", "undo the last change of a file"),
     SlashCommand("plan", "plan", "show or fold the plan"),
     SlashCommand("btw", "steer", "send into the running turn", "TEXT"),
-    SlashCommand("goal", "goal", "what the agent works towards; set it, or: pause, resume, clear", "GOAL"),
+    SlashCommand("goal", "goal", "the agent's goal; set it, or: pause, resume, clear", "GOAL"),
     SlashCommand("usage", "usage", "tokens and cost"),
-    SlashCommand("settings", "settings", "theme, permission, budgets and the like: what holds, and from where"),
+    SlashCommand("settings", "settings", "theme, permission, budgets and other settings, with their sources"),
     SlashCommand("theme", "set_theme", "choose the colours", "THEME"),
     SlashCommand("login", "login", "log in to the agent"),
     SlashCommand("logout", "logout", "log out of the agent"),
@@ -61,7 +61,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("trace", "trace", "write the latest messages on the wire to a file", "FILE"),
     SlashCommand("inspect", "inspect", "open the inspector on this session"),
     SlashCommand("allow", "set_level", "what the agent may do without a question", "LEVEL"),
-    SlashCommand("permissions", "permissions", "all that is allowed or refused without a question; revoke it"),
+    SlashCommand("permissions", "permissions", "everything that is allowed or refused without a question; revoke it"),
     SlashCommand("mcp", "mcp", "MCP servers of the session"),
     SlashCommand("about", "about", "the agent, the session and what the agent offers"),
     SlashCommand("quit", "leave", "leave the chat"),
@@ -91,7 +91,7 @@ def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
     """Return why a text is not sent: it begins like a command that does not exist. Empty for a prompt; a path is one.
 
     >>> mistyped("/mdoel fast", [])
-    '/mdoel is no command; did you mean /model? A blank before it sends it as it is'
+    '/mdoel is not a command; did you mean /model? Put a space before it to send it as text'
     >>> mistyped("/etc/hosts is wrong", []), mistyped("/ or not", [])
     ('', '')
     """
@@ -100,7 +100,7 @@ def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
     if not name.startswith("/") or name in known or "/" in name[1:] or len(name) < 2:
         return ""
     hint = meant(name, known) or "; /help lists all."
-    return f"{label(name, 60)} is no command{hint} A blank before it sends it as it is"
+    return f"{label(name, 60)} is not a command{hint} Put a space before it to send it as text"
 
 
 def offered_commands(offered: Sequence[updates.Command]) -> list[tuple[str, str]]:

@@ -237,7 +237,7 @@ class WatchedSessions:
                 await self._look()
             except Exception as error:
                 if not self._fails:
-                    log.warning("watched sessions cannot be followed now: %s", error)
+                    log.warning("sessions cannot be watched now: %s", error)
                 self._fails = True
             else:
                 self._fails = False
@@ -362,14 +362,14 @@ class SessionWatch:
             return await self.catch_up()
         except StoreError as error:
             if error.reason in ("busy", "failed"):  # it may work again at the next look
-                log.warning("session %s cannot be followed now: %s", self.id, error)
+                log.warning("session %s cannot be watched now: %s", self.id, error)
                 return None
-            log.error("session %s cannot be followed any more: %s", self.id, error)  # noqa: TRY400
+            log.error("session %s cannot be watched any longer: %s", self.id, error)  # noqa: TRY400
             return UNREADABLE
         except ConnectionClosed:
             raise
         except Exception:
-            log.exception("session %s cannot be followed any more", self.id)
+            log.exception("session %s cannot be watched any longer", self.id)
             return UNREADABLE
 
     async def catch_up(self) -> str | None:

@@ -43,7 +43,7 @@ def _message(message: Message) -> str:
     text = "\n\n".join(_block(block) for block in message.content)
     if message.speaker == "agent":
         return text
-    asked = "**You** (refused; the agent goes on without this): " if message.refused else "**You:** "
+    asked = "**You** (refused; the agent continues without this): " if message.refused else "**You:** "
     heading = asked if message.speaker == "user" else "*Thinking:* "
     return "\n".join(f"> {line}".rstrip() for line in (heading + text).split("\n"))
 

@@ -15,7 +15,7 @@ LEAST_MEMORY = 1 << 20
 class ProcessLimits:
     """How much an agent and its child processes may use.
 
-    `memory` is a number of bytes, or text such as "2G"; an agent that takes more is ended. `cpus` is a number of
+    `memory` is a number of bytes, or text such as "2G"; an agent that uses more is ended. `cpus` is a number of
     processors, such as 1.5: with more work it is slowed down. `tasks` is the number of processes and threads: more
     cannot be started. None means no limit.
     """

@@ -99,7 +99,7 @@ def _warnings(parts: SplitResult, domain: str) -> list[str]:
         reads = _MISTAKABLE if letters is None else f": it reads “{letters}”"
         found.append(f"the domain has letters of other alphabets{reads}")
     if parts.username is not None or parts.password is not None:
-        found.append(f"what stands before the @ is not the domain: it leads to {domain}")
+        found.append(f"the part before the @ is not the domain: it leads to {domain}")
     if _is_address(domain):
         found.append("it leads to a bare address, not to a named site")
     if parts.scheme == "http" and not is_here(domain):

@@ -22,7 +22,7 @@ examples:
 Agents of the registry are named by their ids once they are installed.
 ACCORD_REGISTRY names another registry: an address, a file or a folder.
 
-Other agents stand in two files: your own, and that of a project, which is
+Other agents are in two files: your own, and that of a project, which is
 .accord/agents.toml in the project's folder and comes first. `accord agents
 list` prints their paths. You may edit both:
 
@@ -66,7 +66,7 @@ _COMMANDS = (
     ("default", "named", "Print or set the default agent."),
     ("trust", "named", "Trust the project's file as it is now."),
     ("search", "installable", "Search the registry of agents."),
-    ("info", "installable", "Show what the registry says of an agent."),
+    ("info", "installable", "Show an agent's entry in the registry."),
     ("install", "installable", "Install agents of the registry."),
     ("update", "installable", "Install newer versions of installed agents."),
     ("which", "installable", "Print the command that a name means."),

@@ -33,8 +33,8 @@ CHANGES = 3
 
 
 def index_arguments(parser: argparse.ArgumentParser) -> None:
-    option(parser, "--offline", "use the list that is kept on this machine")
-    option(parser, "--refresh", "fetch the list again, however new it is")
+    option(parser, "--offline", "use the list cached on this machine")
+    option(parser, "--refresh", "fetch the list again, even if it is recent")
 
 
 def index_of(options: argparse.Namespace) -> AgentIndex:
@@ -64,10 +64,10 @@ def entry_of(index: AgentIndex, name: str) -> RegistryEntry:
 
 
 def search_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", metavar="WORD", nargs="*", help="words that an agent's entry must have, all of them")
+    parser.add_argument("words", metavar="WORD", nargs="*", help="words that must all occur in an agent's entry")
     option(parser, "--kind", "only agents of this kind", choices=KINDS)
     option(parser, "--platform NAME", "for this platform, such as linux-x86_64 (default: this one)")
-    option(parser, "--license TEXT", "only agents whose licence has this text")
+    option(parser, "--license TEXT", "only agents whose licence contains this text")
     option(parser, "--installed", "only agents that are installed")
     option(parser, "--json", "print JSON")
     index_arguments(parser)
@@ -188,7 +188,7 @@ def run_info(options: argparse.Namespace) -> int:
         if agent is None:
             raise
         print_line("\n".join(_installed_lines([agent])))
-        print_line("The registry does not list it any more; the installed version stays usable.")
+        print_line("The registry no longer lists it; the installed version remains usable.")
         return ENDED_WELL
     versions = installed_agents.versions_of(entry.id)
     if options.json:
@@ -227,7 +227,7 @@ def _installed_lines(agents: list[InstalledAgent]) -> list[str]:
         return ["", "It is not installed."]
     lines = ["", "Installed:"]
     for agent in agents:
-        program = "" if agent.is_whole else "; its program is gone: install it again"
+        program = "" if agent.is_whole else "; its program is missing: install it again"
         lines.append(f"  {agent.version} as {agent.kind}, {size_in_words(agent.size)}, {agent.at[:10]}{program}")
         lines.append(f"    {label(' '.join(agent.argv), 400)}")
     return lines
@@ -237,10 +237,10 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID[@VERSION]", nargs="*", help="agents of the registry")
     option(parser, "--kind", "which distribution; by default the first that fits", choices=KINDS)
     option(parser, "--preview", "the preview, in registries that have one")
-    option(parser, "--locked", "exactly what .accord/agents.lock has; all of it by default")
+    option(parser, "--locked", "exactly the versions in .accord/agents.lock; by default all of them")
     option(parser, "--require-hash", REQUIRE_HASH)
     option(parser, "--ignore-scripts", "do not let packages of npm run their scripts")
-    option(parser, "--again", "also if it is installed already")
+    option(parser, "--again", "even if it is installed already")
     option(parser, "--yes", "do not ask")
     index_arguments(parser)
 
@@ -295,7 +295,7 @@ def _report(agent: InstalledAgent) -> None:
 
 def update_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; all by default")
-    option(parser, "--check", f"only say what is new; the exit code is then {CHANGES}")
+    option(parser, "--check", f"only list what is new, with exit code {CHANGES}")
     option(parser, "--require-hash", REQUIRE_HASH)
     index_arguments(parser)
 
@@ -315,7 +315,7 @@ def run_update(options: argparse.Namespace) -> int:
     ]
     for agent in agents:
         if index.find(agent.id) is None:
-            print_error(f"note: {agent.id} is not in the registry any more; it stays as it is")
+            print_error(f"note: {agent.id} is no longer in the registry; it was not changed")
     if not newer:
         print_line("Everything is up to date.")
         return ENDED_WELL
@@ -351,7 +351,7 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
     if new.folder != agent.folder:
         installed_agents.mark_replaced(agent)
         in_use = installed_agents.sweep(agent.id)
-        later = "; the old version is in use, and is removed later" if in_use else ""
+        later = "; the old version is in use, and will be removed later" if in_use else ""
         print_line(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
     else:
         print_line(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
@@ -369,14 +369,12 @@ def remove_installed(name: str) -> bool:
     version = (split_name(name) or ("", None))[1]
     in_use = installed_agents.remove(agent.id, version)
     what = f"{agent.id} {version}" if version else agent.id
-    print_line(
-        f"Removed {what}." if not in_use else f"{what} is in use; it is removed when no program uses it any more."
-    )
+    print_line(f"Removed {what}." if not in_use else f"{what} is in use; it will be removed when no program uses it.")
     return True
 
 
 def which_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
+    parser.add_argument("name", metavar="NAME", help="an agent's name, as after -a")
 
 
 def run_which(options: argparse.Namespace) -> int:

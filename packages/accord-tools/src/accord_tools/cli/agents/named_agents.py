@@ -166,8 +166,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--allow", "what it may use; as for run", choices=ALLOW)
     option(parser, "--token-file FILE", "for a URL: the file with its bearer token")
     option(parser, "--header 'NAME: VALUE'...", "for a URL: a header to send")
-    option(parser, "--ca FILE", "for a URL: certificates that are trusted as well")
-    option(parser, "--proxy URL", "for a URL: the proxy on the way; 'none' for none")
+    option(parser, "--ca FILE", "for a URL: additional trusted certificates")
+    option(parser, "--proxy URL", "for a URL: the proxy; 'none' for none")
     option(parser, "--default", "make it the default agent")
     parser.set_defaults(takes_agent=True)
     _project_argument(parser)
@@ -299,7 +299,7 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
 
 def remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
-    option(parser, "--yes", "do not ask; removing never does, so scripts may say it")
+    option(parser, "--yes", "accepted for scripts: removing never asks")
     _project_argument(parser)
 
 
@@ -326,7 +326,7 @@ def run_trust(_options: argparse.Namespace) -> int:
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
+    parser.add_argument("name", metavar="NAME", help="an agent's name, as after -a")
 
 
 def run_export(options: argparse.Namespace) -> int:
@@ -361,8 +361,8 @@ def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
-    parser.add_argument("file", metavar="FILE", nargs="?", help="its settings; by default where the client has them")
-    option(parser, "--dry-run", "only say what would be added")
+    parser.add_argument("file", metavar="FILE", nargs="?", help="its settings (default: the client's own file)")
+    option(parser, "--dry-run", "only print what would be added")
 
 
 def run_import(options: argparse.Namespace) -> int:
@@ -383,7 +383,7 @@ def run_import(options: argparse.Namespace) -> int:
     taken = {} if mine is None else mine.agents
     for name, settings in found.items():
         if name in taken:
-            print_line(f"{name}: you have an agent of this name; it stays")
+            print_line(f"{name}: you already have an agent of this name; it was not changed")
             continue
         if not options.dry_run:
             agents_file.add_agent(user_file(), name, settings)

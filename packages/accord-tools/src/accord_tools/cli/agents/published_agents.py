@@ -59,8 +59,8 @@ examples:
   accord agents verify gemini            an agent of the registry
   accord agents verify gemini --no-check
 
-The agent is installed into a folder that is removed again. It is started with a home of its own and few variables, and
-is never sent a prompt. An agent that asks for a login before a session can be checked only up to that point: the
+The agent is installed into a temporary folder. It is started with its own home folder and few variables, and is never
+sent a prompt. An agent that asks for a login before a session can be checked only up to that point: the
 report then says `blocked`, which is no failure."""
 
 PASSING = ("conformant", "blocked")
@@ -225,7 +225,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = VERIFY_EPILOG
     parser.add_argument("what", metavar="ID|FOLDER", help="an agent of the registry, or the folder of its entry")
     option(parser, "--timeout S", "seconds for its answer (default: %(default)g)", type=float, default=120.0)
-    option(parser, "--no-check", "ask only what the registry asks; leave out the checks of behaviour")
+    option(parser, "--no-check", "ask only what the registry asks; skip the checks of behaviour")
     option(parser, "--json", "print JSON")
 
 
