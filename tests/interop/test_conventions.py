@@ -165,7 +165,9 @@ async def test_a_new_file_is_a_git_patch_and_its_command_a_display_terminal(agen
     claude, codex = call("Write", file_path=path, content="a\n"), call("exec_command", cmd=PATCH)
     async with connected(agent, tmp_path, version) as session:
         seen = []
-        session.on_change(lambda it: seen.extend(it.content or () if isinstance(it, updates.ToolCallUpdate) else ()))
+        session.on_change(
+            lambda it: seen.extend(said if isinstance(said := getattr(it, "content", None), list) else ())
+        )
         await session.prompt(claude if agent is CLAUDE else codex)
         diff = next(it for it in seen if isinstance(it, updates.Diff))
         assert [it.path for it in diff.changes] == [path]
