@@ -111,22 +111,21 @@ class Http2Client:
             await self._room.wait()
         number = self._http.open(headers, ends=ends, is_head=headers[0] == (":method", "HEAD"))
         exchange = self._exchanges[number] = _Exchange()
-        await self._flush()
         return number, exchange
 
     async def _send(self, number: int, exchange: _Exchange, body: bytes) -> None:
         rest = memoryview(body)
-        while rest:
-            if exchange.over or exchange.status is not None:
+        while True:
+            room = min(self._http.room(number), len(rest)) if rest else 0
+            if room > 0:
+                self._http.send_data(number, bytes(rest[:room]), ends=room == len(rest))
+                rest = rest[room:]
+            await self._flush()  # the first part of the body goes with the header, in one system call
+            if rest and room <= 0:
+                await exchange.wait()
+            if not rest or exchange.over or exchange.status is not None:
                 return  # answered before the body was sent, probably with a refusal; a reset may follow
             self._check(exchange)
-            room = min(self._http.room(number), len(rest))
-            if room <= 0:
-                await exchange.wait()
-                continue
-            self._http.send_data(number, bytes(rest[:room]), ends=room == len(rest))
-            rest = rest[room:]
-            await self._flush()
 
     def _check(self, exchange: _Exchange) -> None:
         if exchange.error is not None:
