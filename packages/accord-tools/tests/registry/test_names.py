@@ -135,7 +135,7 @@ def test_an_installed_agent_stays_usable_when_the_registry_lists_it_no_more_or_i
     user.said("agents", "install", "demo", "--yes")
     registry.agents.clear()
     assert "no longer lists it" in user.said("agents", "info", "demo", "--refresh")
-    assert "stays as it is" in user.accord("agents", "update", "--refresh").stderr
+    assert "it was not changed" in user.accord("agents", "update", "--refresh").stderr
     user.environment["ACCORD_REGISTRY"] = "http://127.0.0.1:1/registry.json"
     assert user.said("run", "Say hello", "-a", "demo") == "hello\n"
 
