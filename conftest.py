@@ -18,6 +18,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 
 import pytest
@@ -108,7 +109,7 @@ def without_mcp(monkeypatch):
     from accord.installation import mcp_is_installed
 
     def remove():
-        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        monkeypatch.setitem(sys.modules, "mcp", None)  # so that an import of it fails, too
         mcp_is_installed.cache_clear()
 
     yield remove

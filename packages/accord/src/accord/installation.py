@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from accord.errors import AccordError, ConfigurationError
 
@@ -167,7 +167,9 @@ DISTRIBUTIONS: Mapping[str, str] = {
 @cache
 def mcp_is_installed() -> bool:
     """Whether the official package of MCP is installed. Each connection asks, and each search covers the whole path."""
-    return "mcp" in sys.modules or any(it.find_spec("mcp", None) for it in sys.meta_path)
+    if "mcp" in sys.modules:
+        return cast("object", sys.modules["mcp"]) is not None  # None: its import is forbidden
+    return any(it.find_spec("mcp", None) for it in sys.meta_path)
 
 
 def install_command(extra: str) -> str:

@@ -192,11 +192,12 @@ class McpServer:
         self.start()
 
     def _connection(self) -> AbstractAsyncContextManager[Client]:
+        transport = transport_for(self._server, self._surroundings)  # without the package, it names what to install
         from mcp import Client
         from mcp_types import Implementation
 
         client = Client(
-            transport_for(self._server, self._surroundings),
+            transport,
             client_info=Implementation(name="accord", version=__version__),
             elicitation_callback=self._elicit if self._surroundings.can_elicit() else None,
             list_roots_callback=self._roots,
