@@ -216,7 +216,10 @@ def _changes(place: _Place) -> Iterator[_Change]:
             for name in every:
                 yield f"unknown tag without {name}", without(strange, name), _bad(f".{name}")
             yield "tag of another kind", {**value, tag_field: 7}, _bad(f".{tag_field}")
-            yield "missing tag", without(value, tag_field), _bad(f".{tag_field}") if variants[1:] else _kept(value)
+            if variants[1:]:
+                yield "missing tag", without(value, tag_field), _bad(f".{tag_field}")
+            elif value[tag_field] == variants[0][0]:  # the only one
+                yield "missing tag", without(value, tag_field), _kept(value)
         case Chosen() if strange := strange_variant(node):
             yield "unknown variant", {**strange, "depth": [3]}, _kept({**strange, "depth": [3]})
 
