@@ -228,7 +228,7 @@ class AgentProgram:
         session = await remote.new_session(self._options.cwd)
         if self._session_id is None and not self._is_script:
             self._view.note(
-                f"{session.agent} runs. A change of its files loads it again, and the session goes on.\n"
+                f"{session.agent} runs. When its files change, it is loaded again and the session continues.\n"
                 "Type a prompt. Ctrl-C stops a turn, Ctrl-D ends."
             )
         self._session_id = session.id

@@ -32,7 +32,7 @@ KEYS: tuple[Key, ...] = (
     Key("enter", "", "send; queue while the agent works", "Writing", "send"),
     Key("ctrl+j,shift+enter,alt+enter", "", "begin a new line", "Writing"),
     Key("up,down", "", "earlier and later prompts, from the first and last line", "Writing"),
-    Key("tab", "", "complete a command, or a file after @; take what the agent suggests", "Writing"),
+    Key("tab", "", "complete a command, or a file after @; accept a suggestion of the agent", "Writing"),
     Key("ctrl+r", "history", "search in earlier prompts", "Writing"),
     Key("ctrl+e", "external_editor", "write in $EDITOR", "Writing"),
     Key("ctrl+u", "unqueue", "take back an attached file, or the newest queued prompt", "Writing"),
@@ -40,7 +40,9 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+c", "clear_or_quit", "clear the line; twice: quit", "Writing"),
     Key("escape", "stop", "stop the agent, or the command of !; again: force it", "The agent", "stop"),
     Key("ctrl+b", "steer", "send into the running turn", "The agent"),
-    Key("shift+tab", "next_level", "what needs no question: reading, changes, everything", "The agent", "allow"),
+    Key(
+        "shift+tab", "next_level", "choose what needs no question: reading, changes or everything", "The agent", "allow"
+    ),
     Key("alt+m", "next_mode", "next mode of the agent", "The agent"),
     Key("ctrl+g", "config", "model and other options", "The agent", "model"),
     Key("pageup,pagedown", "", "scroll the conversation", "Reading"),

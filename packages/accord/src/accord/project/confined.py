@@ -257,8 +257,7 @@ def refuse_git(name: str, path: Path) -> None:
     plain = name.translate(_IGNORED).partition(":")[0].rstrip(". ").casefold()
     if plain in (".git", "git~1"):
         raise RequestError.invalid_params(
-            "nothing is written to .git: what stands there runs as a program when the user works with git; "
-            "use the command git instead",
+            "nothing is written to .git: git runs files there as programs; use the command git instead",
             path=str(path),
         )
 
