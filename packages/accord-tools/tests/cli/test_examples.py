@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import sqlite3
@@ -54,6 +55,9 @@ ONLY_READ = {
     r"--container|--memory": "needs systemd or a container engine: tests/confinement",
 }
 """Examples that are only read by the parser, and where what they do is tested."""
+
+NEEDED = {r"^agents (verify|install) .*my-agent": "npm", r"--certificate|^openssl ": "openssl"}
+"""Programs without which an example is skipped."""
 
 SERVERS = re.compile(r"serve\b|inspect( [\w.]+)*$|inspect --send |trace show --follow")
 """Commands that run until Ctrl-C. They are ready with their first line."""
@@ -164,6 +168,12 @@ NOT_TYPED = {
     r"keyring ": "asks for a secret: tests/registry/test_environment.py",
 }
 """Lines for a shell that are not of `accord` and not typed, and where what they do is tested."""
+
+
+def skip_without_programs(lines: str) -> None:
+    for form, program in NEEDED.items():
+        if re.search(form, lines, re.MULTILINE) and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
 
 
 def of_shells() -> dict[str, list[str]]:
@@ -451,6 +461,7 @@ def test_an_example_does_its_work(example: Example, tmp_path: Path, trace: bytes
     if example.only_read is not None:
         _options(shlex.split(example.command.partition(" | ")[0].partition(" && ")[0]))
         return
+    skip_without_programs(example.command)
     desk = Desk(tmp_path)
     desk.record(trace)
     line = elsewhere.found_by(example.line)
@@ -467,6 +478,7 @@ def test_an_example_does_its_work(example: Example, tmp_path: Path, trace: bytes
 @pytest.mark.parametrize("page", of_shells())
 def test_the_other_lines_of_a_page_do_their_work(page: str, tmp_path: Path) -> None:
     lines = [line for line in of_shells()[page] if not any(re.match(form, line) for form in NOT_TYPED)]
+    skip_without_programs("\n".join(lines))
     done = subprocess.run(
         ["/bin/sh", "-e", "-c", "\n".join(lines)], check=False, capture_output=True, text=True, cwd=tmp_path
     )
