@@ -28,11 +28,11 @@ class Noting(Handler):
     """Answers as the model does, and notes the headers."""
 
     def do_GET(self):  # noqa: N802
-        self.server.headers.append(dict(self.headers))
+        self.server.noted.append(dict(self.headers))
         super().do_GET()
 
     def do_POST(self):  # noqa: N802
-        self.server.headers.append(dict(self.headers))
+        self.server.noted.append(dict(self.headers))
         super().do_POST()
 
 
@@ -40,7 +40,7 @@ class Noting(Handler):
 def gateway(script):
     with ModelServer(reply=script) as server:
         server.RequestHandlerClass = Noting
-        server.headers = []
+        server.noted = []
         yield server
 
 
@@ -73,7 +73,7 @@ async def test_a_client_s_endpoint_gets_its_headers_and_nothing_of_the_user_s(
     async with accord.connect(command, providers={"models": endpoint}) as remote:
         session = await remote.new_session(project)
         assert (await session.prompt("Go")).text == "From the gateway."
-    sent = gateway.headers
+    sent = gateway.noted
     assert sent
     for headers in sent:
         assert {name.lower(): value for name, value in headers.items() if "own-" in value} == {}
@@ -122,7 +122,7 @@ async def test_a_redirect_takes_no_header_to_another_server(command, project, ga
             with pytest.raises(accord.PeerError, match="307") as caught:
                 await session.prompt("Go")
     assert "client-secret" not in str(caught.value)
-    assert gateway.headers == []
+    assert gateway.noted == []
 
 
 @contextmanager
