@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from accord.engine.incoming_requests import session_of
 from accord.http.client.post_queue import ClientRequests, PostRoute, SessionNews
-from accord.http.headers import session_of
 from accord.http.message_numbers import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback

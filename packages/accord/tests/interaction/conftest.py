@@ -33,10 +33,10 @@ import pytest
 
 from accord.client.handshake import Offer, negotiate
 from accord.engine.handlers import Handlers
+from accord.engine.incoming_requests import session_of
 from accord.engine.peer import Peer
 from accord.hosts.hosts import Hosts
 from accord.http import HttpTransport, serving
-from accord.http.headers import session_of
 from accord.http.server.agent_host import Host
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.schema import codec, v1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accord.http.headers import session_of
+from accord.engine.incoming_requests import session_of
 from accord.jsonrpc.chunked_decode import peek
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 

@@ -32,23 +32,6 @@ OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
 CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 
 
-class _Named(msgspec.Struct):
-    session_id: str | None = msgspec.field(default=None, name="sessionId")
-
-
-_read = msgspec.json.Decoder(_Named).decode
-
-
-def session_of(params: Raw | bytes | None) -> str | None:
-    """Return the session id in these params or this result, or None."""
-    if params is None:
-        return None
-    try:
-        return _read(params).session_id
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 class _InitializeResult(msgspec.Struct):
     version: int | None = msgspec.field(default=None, name="protocolVersion")
 

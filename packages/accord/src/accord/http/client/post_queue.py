@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from accord._internal.tasks import LightEvent, Tasks
+from accord.engine.incoming_requests import session_of
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
-from accord.http.headers import CLOSES_A_SESSION, session_of
+from accord.http.headers import CLOSES_A_SESSION
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import (
     Malformed,

@@ -29,8 +29,8 @@ from hashlib import blake2b
 from math import ceil
 from typing import Any, NamedTuple
 
+from accord.engine.incoming_requests import session_of
 from accord.errors import INVALID_REQUEST, StoreError
-from accord.http.headers import session_of
 from accord.http.server.server_limits import Bucket, Kind, Quotas, Withdrawal
 from accord.http.server.unanswered_requests import PROMPT
 from accord.http.server.validation import Refusal

@@ -23,8 +23,9 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any, NamedTuple
 
+from accord.engine.incoming_requests import session_of
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
-from accord.http.headers import MAKES_A_SESSION, OPENS_A_SESSION, session_of
+from accord.http.headers import MAKES_A_SESSION, OPENS_A_SESSION
 from accord.http.server import shared_messages
 from accord.http.server.shared_messages import CANCEL_REQUEST, REPLAY_COMPLETE
 from accord.http.server.shared_session import AGENT, EarlyUpdates, SharedQuestions, SharedSession, Waiting

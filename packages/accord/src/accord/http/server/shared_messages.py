@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from accord.engine.incoming_requests import session_of
 from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, DecodeError
-from accord.http.headers import session_of
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame

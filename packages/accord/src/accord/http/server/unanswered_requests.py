@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from accord.engine.incoming_requests import session_of
 from accord.errors import INVALID_REQUEST
 from accord.http.headers import (
     CLOSES_A_SESSION,
     MAKES_A_SESSION,
     OPENS_A_SESSION,
     SESSION_ANSWERED_ON_CONNECTION,
-    session_of,
 )
 from accord.http.server.server_limits import ServerLimits
 from accord.jsonrpc.line_frames import RequestId

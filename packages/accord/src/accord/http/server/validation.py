@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from accord.engine.incoming_requests import session_of
 from accord.http.headers import (
     CONNECTION_ID,
     EVENTS,
@@ -35,7 +36,6 @@ from accord.http.headers import (
     MESSAGE,
     OPENS_A_SESSION,
     SESSION_ID,
-    session_of,
 )
 from accord.http.server.unanswered_requests import INITIALIZE, UnansweredRequests
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
