@@ -278,9 +278,7 @@ class AgentConnection:
             await self.authentication.require()
         if self._lifecycle.watched and not await self._lifecycle.arrived(request.session_id, context):
             return v1.PromptResponse(CANCELLED)
-        session = self._lifecycle.sessions.get(request.session_id)
-        if session is None or not session._is_announced:
-            session = self._lifecycle.session(request.session_id)
+        session = self._lifecycle.session(request.session_id)
         check_prompt(request.prompt, self.offers)
         place = session._turns.place()
         if (task := asyncio.current_task()) is not None:

@@ -235,7 +235,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt, and return the stop reason."""
         commands = turn.session.commands
-        if commands._commands and (called := called_by(turn.prompt, commands)) is not None:
+        if commands and (called := called_by(turn.prompt, commands)) is not None:
             command, turn.arguments = called
             turn.command = command.name
             result = call(command, threaded("a command", command.function), turn)
