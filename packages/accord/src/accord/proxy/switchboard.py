@@ -459,8 +459,7 @@ class OwnRequest:
 
     def __init__(self, method: str, lane: str, link: Link) -> None:
         self.id = 0
-        self.method = method[:LONGEST_METHOD]
-        """Its name, cut: a peer may choose one of megabytes, and not read its answer."""
+        self.method = method
         self.lane = lane
         self.outcome: tuple[Raw | None, bytes | Raw | None] = None, None
         self.maker: Inside | None = (maker := inside.get())
