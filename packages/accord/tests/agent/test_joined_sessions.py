@@ -104,6 +104,17 @@ async def working(stage, worker=2, joiner=2, text="go"):
         yield session, reply, two
 
 
+@contextlib.asynccontextmanager
+async def leaving(stage):
+    """A client that leaves while its prompt works: its session and the prompt's key."""
+    async with accord.connect(stage.agent, versions=(2,)) as one:
+        session = await one.new_session("/project")
+        key = session.prompt("go").idempotency_key
+        stage.says("a ")
+        await eventually(lambda: texts(session)[-1:] == ["a "])
+        yield session, key
+
+
 @pytest.mark.parametrize(("worker", "joiner"), VERSIONS)
 async def test_the_work_goes_on_and_the_session_comes_over_after_it(worker, joiner):
     stage = Stage()
@@ -206,11 +217,7 @@ async def test_a_retry_whose_work_has_ended_with_its_connection_runs_again_once_
     store = SlowStore()
     stage = Stage(store)
     async with accord.connect(stage.agent, versions=(2,)) as two:
-        async with accord.connect(stage.agent, versions=(2,)) as one:
-            session = await one.new_session("/project")
-            key = session.prompt("go").idempotency_key
-            stage.says("a ")
-            await eventually(lambda: texts(session)[-1:] == ["a "])
+        async with leaving(stage) as (session, key):
             joined = await two.load(session.id, "/project")
             store.shut("find")
         await store.asked.wait()  # the session comes over
@@ -226,11 +233,7 @@ async def test_the_end_of_work_during_a_replay_is_not_the_end_of_the_retry_after
     store = SlowStore()
     stage = Stage(store)
     async with accord.connect(stage.agent, versions=(2,)) as two:
-        async with accord.connect(stage.agent, versions=(2,)) as one:
-            session = await one.new_session("/project")
-            key = session.prompt("go").idempotency_key
-            stage.says("a ")
-            await eventually(lambda: texts(session)[-1:] == ["a "])
+        async with leaving(stage) as (session, key):
             store.shut("updates")
             joining = asyncio.create_task(two.load(session.id, "/project"))
             await store.asked.wait()

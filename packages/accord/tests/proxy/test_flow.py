@@ -59,13 +59,19 @@ def update(number):
     return {"jsonrpc": "2.0", "method": "session/update", "params": {"number": number, "text": "x" * SIZE}}
 
 
-@pytest.mark.parametrize("direction", ["to the client", "to the agent"])
-async def test_a_slow_side_stops_the_other_one_through_two_proxies(line, direction):
-    await line.open(line.nested(), line.nested(), line.component())
+async def agent_of(line):
+    """The agent of an open line, once client and agent have agreed."""
     asked = line.client.call("initialize", {"protocolVersion": 1})
     agent = await line.agent.there()
     agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
     await line.client.expect_result(asked)
+    return agent
+
+
+@pytest.mark.parametrize("direction", ["to the client", "to the agent"])
+async def test_a_slow_side_stops_the_other_one_through_two_proxies(line, direction):
+    await line.open(line.nested(), line.nested(), line.component())
+    agent = await agent_of(line)
     sender, reader = (agent, line.client) if direction == "to the client" else (line.client, agent)
     await taken_slowly(Flood(sender, FRAMES, update), reader, MOST)
 
@@ -82,10 +88,7 @@ async def test_a_component_that_reads_no_refusals_is_not_read_either(chain):
 @pytest.mark.parametrize("way", ["memory"])
 async def test_a_client_that_reads_no_answers_is_read_up_to_a_bound_and_again_once_it_does(line):
     await line.open(line.component())
-    asked = line.client.call("initialize", {"protocolVersion": 1})
-    agent = await line.agent.there()
-    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
-    await line.client.expect_result(asked)
+    agent = await agent_of(line)
     agent.transport.pause_reading()
     line.client.transport.pause_reading()
     answers, requests = Flood(agent, 20, update), Flood(line.client, FRAMES, update)
@@ -105,10 +108,7 @@ async def test_a_client_that_reads_no_answers_is_read_up_to_a_bound_and_again_on
 @pytest.mark.parametrize("way", ["memory"])
 async def test_a_long_name_of_a_method_is_not_kept_until_the_answer(line):
     await line.open(line.component())
-    asked = line.client.call("initialize", {"protocolVersion": 1})
-    agent = await line.agent.there()
-    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
-    await line.client.expect_result(asked)
+    agent = await agent_of(line)
     for _ in range(20):
         line.client.call("x" * MIB)
         await agent.receive()
@@ -160,10 +160,7 @@ def peaks(root):
 async def test_256_mib_pass_two_proxies_to_a_slow_client_in_bounded_memory(line, tmp_path):
     (tmp_path / "handling.py").write_text(HANDLING)
     await line.open(line.nested(), f"{sys.executable} {tmp_path / 'handling.py'}", line.component())
-    asked = line.client.call("initialize", {"protocolVersion": 1})
-    agent = await line.agent.there()
-    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
-    await line.client.expect_result(asked)
+    agent = await agent_of(line)
 
     def mebibyte(number):
         content = {"type": "text", "text": "x" * MIB}
