@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from PIL import Image, ImageOps
 
+from accord_tools.pictures.terminal_graphics import MOST_BYTES
+
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
-MOST_BYTES = 8 * 1024 * 1024
-"""The limit of an image as it is sent."""
 MOST_PIXELS = 20_000_000
 COLOURS = 256
 """The number of colours of an image in Sixel."""

@@ -30,6 +30,8 @@ from typing import Literal, NamedTuple, TypeAlias
 Protocol: TypeAlias = Literal["kitty", "iterm2", "sixel"]
 """A protocol by which a terminal shows images."""
 
+MOST_BYTES = 8 * 1024 * 1024
+"""The limit of an image as it is sent."""
 CHUNK = 4096
 """Characters of base64 in one sequence of the kitty protocol, which allows no more."""
 PLACEHOLDER = "\U0010eeee"

@@ -25,7 +25,16 @@ from textual.strip import Strip
 
 from accord import v1
 from accord.session.placeholders import from_base64, placeholder
-from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Cell, Graphics, fitted, iterm2, kitty, kitty_row
+from accord_tools.pictures.terminal_graphics import (
+    MOST_BYTES,
+    NO_GRAPHICS,
+    Cell,
+    Graphics,
+    fitted,
+    iterm2,
+    kitty,
+    kitty_row,
+)
 from accord_tools.presentation.styled_text import Paragraph
 from accord_tools.tui.palette import Palette, rows_of
 
@@ -86,8 +95,8 @@ LARGEST_CELL = 64
 """Pixels of a side of a character; larger values from a terminal are ignored."""
 MOST = 128
 """Images that are drawn or waiting, more than a screen has rows; those that were seen longest ago are dropped."""
-MOST_BASE64 = 11_184_812
-"""Characters of the largest image, one of 8 MiB; a longer text is not even compared with others."""
+MOST_BASE64 = MOST_BYTES * 4 // 3 + 4
+"""Characters of the largest image; a longer text is not even compared with others."""
 MOST_IN_A_BLOCK = 20
 """Images of one message or tool call that are shown."""
 
@@ -132,7 +141,7 @@ class Pictures:
 
     def _drawn(self, data: str, width: int, palette: Palette, changed: Callable[[], object]) -> list[Strip] | str:
         if len(data) > MOST_BASE64:
-            return "not drawn: larger than 8 MB"
+            return f"not drawn: larger than {MOST_BYTES // 1024**2} MB"
         key = data, width, palette
         drawing = self._drawings.pop(key, None)
         if drawing is None:
