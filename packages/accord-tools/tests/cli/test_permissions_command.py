@@ -63,7 +63,7 @@ def test_an_answer_is_revoked_by_the_start_of_its_id_and_all_by_one_word(folder,
     assert "Revoked: allow execute: npm test" in capsys.readouterr().out
     assert [it["rule"] for it in listed(capsys) if it["id"]] == ["allow execute: npm install", "allow execute: make"]
     assert main(["permissions", "--revoke", "nothing"]) == 2
-    assert "--revoke nothing: 0 entries have an id that begins so; there are: " in capsys.readouterr().err
+    assert "--revoke nothing: 0 ids begin like this; there are: " in capsys.readouterr().err
     assert main(["permissions", "--revoke", "all"]) == 0
     assert list(accord.RememberedAnswers()) == []
 

@@ -90,7 +90,7 @@ async def test_a_folder_that_is_trusted_is_listed_and_the_trust_is_revoked(chat,
         await it.send("/permissions ")
         await it.sees("What you trust", "run git in")
         await it.press("enter")
-        await it.sees("You are asked again: whether you trust")
+        await it.sees("You will be asked again whether you trust")
         assert not is_folder_trusted(repository)
 
 

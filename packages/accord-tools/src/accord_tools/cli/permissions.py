@@ -86,7 +86,7 @@ def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAn
     for word, meant in found.items():
         if word and len(meant) != 1:
             known = ", ".join(rule.id for rule in rules if rule.id) or "none"
-            raise WrongUsage(f"--revoke {word}: {len(meant)} entries have an id that begins so; there are: {known}")
+            raise WrongUsage(f"--revoke {word}: {len(meant)} ids begin like this; there are: {known}")
     for rule in dict.fromkeys(rule for meant in found.values() for rule in meant):
         if isinstance(rule.value, RememberedAnswer):
             answers.forget(rule.value)

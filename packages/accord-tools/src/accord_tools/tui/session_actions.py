@@ -429,7 +429,7 @@ class SessionActions(ChatShell):
                 conversation.note(f"Forgotten: {chosen.what}", style="good")
             case TrustedFile() | TrustedFolder():
                 await asyncio.to_thread(distrust, chosen)
-                conversation.note(f"You are asked again: whether you trust {chosen.path}", style="good")
+                conversation.note(f"You will be asked again whether you trust {chosen.path}", style="good")
             case PermissionPolicy():
                 conversation.note("Change this rule in its file", chosen.source, "accent")
             case str() if chosen in LEVELS:

@@ -723,7 +723,7 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
-        """Run a subagent, as a context manager: a turn in a session of its own, which the user can follow."""
+        """Return a context manager that runs a subagent: a turn in its own session, which the user can follow."""
     def usage(
         self,
         used: int,

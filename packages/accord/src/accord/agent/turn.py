@@ -130,7 +130,7 @@ class SentMessage:
     ...     message = await turn.message("Searching ...")
     ...     await message.replace("Found 3 places.")
 
-    Version 1 cannot replace messages: there, the replacement is a message of its own.
+    Version 1 cannot replace messages: its clients get the replacement as another message.
     """
 
     def __init__(self, send: Callable[[Any], Awaitable[None]], dialect: Dialect, new_id: Callable[[], str]) -> None:
@@ -545,7 +545,7 @@ class Turn(Elicits, Generic[StateT]):
         cancellable: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
-        """Run a subagent, as a context manager: a turn in a session of its own, which the user can follow.
+        """Return a context manager that runs a subagent: a turn in its own session, which the user can follow.
 
         >>> async def work(turn):
         ...     async with turn.subagent("Look for callers", "Who calls parse()?") as subagent:
