@@ -15,6 +15,7 @@ from typing import Any
 from tools.website.command_pages import command_pages
 from tools.website.error_pages import error_pages
 from tools.website.links import outside_of_code, with_site_links
+from tools.website.module_pages import module_pages
 from tools.website.navigation import navigation
 from tools.website.page import Page
 from tools.website.plain import write_plain
@@ -51,6 +52,7 @@ def every_page() -> Iterator[Page]:
     yield from requirement_pages()
     yield from command_pages()
     yield from version_pages()
+    yield from module_pages()
 
 
 def build(site: Path = ROOT / "site") -> Path:
