@@ -80,6 +80,19 @@ def test_the_start_of_an_id_is_enough(demo):
     assert "no session has an id that starts with 'nope'" in demo.refused("sessions", "show", "nope", "-a", "demo")
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_session_is_copied_up_to_a_message(demo, version):
+    of_version = ["-a", "demo", "--protocol", version]
+    demo.said("run", "/title First", *of_version)
+    [session] = ids(demo)
+    demo.said("run", "Second prompt", "--session", session, *of_version)
+    places = demo.said("sessions", "fork", session, "--at", *of_version).splitlines()[1:]
+    place = next(line.split()[0] for line in places if "Second prompt" in line)
+    copy = demo.said("sessions", "fork", session, "--at", place, *of_version).strip()
+    assert "Second prompt" in demo.said("sessions", "show", session, *of_version)
+    assert "Second prompt" not in demo.said("sessions", "show", copy, *of_version)
+
+
 def test_a_start_that_several_sessions_have_is_refused(user):
     user.write("listing.py", LISTING)
     error = user.refused("run", "Hi", "--session", "abc", "--", "listing.py")

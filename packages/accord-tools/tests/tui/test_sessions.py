@@ -413,7 +413,7 @@ async def test_a_file_that_somebody_else_has_changed_is_overwritten_only_after_a
 
 @pytest.mark.parametrize("knows", [True, False])
 async def test_what_an_agent_wrote_by_itself_goes_back_if_the_agent_can_do_it(chat, tmp_path, knows):
-    agent = writing(unstable=True)
+    agent = writing()
     if not knows:
 
         @agent.on_request("_accord/rewind_files")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+
 import pytest
 
 import accord
 from accord import Agent, CapabilityMissing, MemoryStore, PeerError, connect, v1
+from accord.http import SharedHost, serving
 from accord.sync import connect as connect_in_thread
 
 TAKES_CURSORS = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(cursors=v1.SessionCursorsCapabilities()))
@@ -41,7 +44,7 @@ def connected(agent, version, **options):
 
 
 async def test_each_message_of_the_agent_has_a_cursor_after_it(version):
-    async with connected(echo(unstable=True), version) as remote:
+    async with connected(echo(), version) as remote:
         session = await remote.new_session("/")
         await session.prompt("one")
         await session.prompt("two")
@@ -52,7 +55,7 @@ async def test_each_message_of_the_agent_has_a_cursor_after_it(version):
 
 
 async def test_a_message_of_the_user_has_a_cursor_before_it_once_the_client_knows_its_id(version):
-    agent = echo(unstable=True, store=MemoryStore())
+    agent = echo(store=MemoryStore())
     async with connected(agent, version) as remote:
         session = await remote.new_session("/")
         await session.prompt("one")
@@ -67,7 +70,7 @@ async def test_a_message_of_the_user_has_a_cursor_before_it_once_the_client_know
 
 
 async def test_a_fork_has_the_conversation_up_to_the_cursor(version):
-    agent = echo(unstable=True, store=MemoryStore())
+    agent = echo(store=MemoryStore())
     async with connected(agent, version) as remote:
         source = await remote.new_session("/")
         for text in ("one", "two", "three"):
@@ -83,7 +86,7 @@ async def test_a_fork_has_the_conversation_up_to_the_cursor(version):
 
 
 async def test_a_fork_before_a_message_of_the_user_takes_it_back(version):
-    agent = echo(unstable=True, store=MemoryStore())
+    agent = echo(store=MemoryStore())
     async with connected(agent, version) as remote:
         source = await remote.new_session("/")
         for text in ("one", "two"):
@@ -97,7 +100,7 @@ async def test_a_fork_before_a_message_of_the_user_takes_it_back(version):
 
 
 async def test_cursors_mean_the_same_after_a_restart_and_in_a_fork(version):
-    agent = echo(unstable=True, store=MemoryStore())
+    agent = echo(store=MemoryStore())
     async with connected(agent, version) as remote:
         source = await remote.new_session("/")
         await source.prompt("one")
@@ -115,7 +118,7 @@ async def test_cursors_mean_the_same_after_a_restart_and_in_a_fork(version):
 
 
 async def test_a_failed_turn_leaves_cursors_too(version):
-    async with connected(echo(unstable=True), version) as remote:
+    async with connected(echo(), version) as remote:
         session = await remote.new_session("/")
         with pytest.raises(PeerError):
             await session.prompt("fail")
@@ -150,15 +153,40 @@ async def test_a_client_that_takes_no_cursors_is_told_none(serve):
         assert editor.of(v1.CursorUpdate) == []
 
 
-async def test_in_version_2_only_an_agent_with_proposals_offers_cursors():
-    async with connect(echo(), versions=(2,)) as remote:
+@pytest.mark.parametrize("unstable", [False, True])
+async def test_only_an_agent_with_proposals_sends_cursors_to_a_client_of_version_2_that_does_not_ask(unstable):
+    async with connect(echo(unstable=unstable), versions=(2,)) as remote:
         session = await remote.new_session("/")
         await session.prompt("one")
-        assert session.state.cursors == {}
+        assert bool(session.state.cursors) is unstable
+
+
+@asynccontextmanager
+async def reached(way, version):
+    if way == "proxy":
+        async with connected(accord.chain(accord.Proxy("between"), echo()), version) as remote:
+            yield remote
+    else:
+        async with (
+            serving(SharedHost(echo()) if way == "shared" else echo()) as server,
+            connected(server.url, version) as remote,
+        ):
+            yield remote
+
+
+@pytest.mark.parametrize("way", ["proxy", "served", "shared"])
+async def test_a_fork_at_a_message_works_on_any_way_to_the_agent(way, version):
+    async with reached(way, version) as remote:
+        session = await remote.new_session("/")
+        for text in ("one", "two"):
+            await session.prompt(text)
+        first = next(it for it in session.state.messages if it.speaker == "agent")
+        fork = await session.fork(at=first.id)
+        assert (await fork.prompt("other")).text == "one other"
 
 
 async def test_an_agent_that_rewinds_its_state_offers_cursors(version):
-    agent = Agent("counts", unstable=True, state=dict, store=MemoryStore())
+    agent = Agent("counts", state=dict, store=MemoryStore())
 
     @agent.on_prompt
     async def count(turn):
@@ -233,8 +261,8 @@ async def test_a_fork_that_cannot_be_cut_is_not_kept():
         assert [it.id for it in (await store.page()).sessions] == [session.id]
 
 
-def test_a_program_without_async_forks_at_a_message():
-    with connect_in_thread(echo(), unstable=True) as remote:
+def test_a_program_without_async_forks_at_a_message(version):
+    with connect_in_thread(echo(), versions=(version,), unstable=True) as remote:
         session = remote.new_session("/")
         for text in ("one", "two"):
             assert session.prompt(text).text

@@ -367,13 +367,27 @@ def test_the_agent_is_told_only_what_all_clients_can_do():
     assert sent["params"]["clientCapabilities"] == {"elicitation": {"form": {}}, "session": shown}
 
 
-@pytest.mark.parametrize("version", [1, 2])
+def test_an_agent_of_version_2_is_asked_for_cursors_and_suggestions_as_that_version_has_it():
+    talk = Talk(version=2)
+    talk.shared.joined(1)
+    ((_, sent),) = talk.say(1, id=0, method="initialize", params={"protocolVersion": 2, "capabilities": {}})
+    asked = {"session": {"promptSuggestions": {}}, "_meta": {"accord.dev/cursors": {}}}
+    assert sent["params"]["capabilities"] == asked
+
+
+NOTICE = {"sessionUpdate": "notice", "severity": "info", "title": "Look"}
+SUGGESTIONS = {"sessionUpdate": "prompt_suggestions_update", "suggestions": []}
+CURSOR = {"sessionUpdate": "cursor_update", "cursorId": "c", "anchor": {"type": "message", "id": "m"}}
+
+
 @pytest.mark.parametrize(
-    ("declared", "update"),
+    ("version", "declared", "update"),
     [
-        ("notices", {"sessionUpdate": "notice", "severity": "info", "title": "Look"}),
-        ("promptSuggestions", {"sessionUpdate": "prompt_suggestions_update", "suggestions": []}),
-        ("cursors", {"sessionUpdate": "cursor_update", "cursorId": "c", "anchor": {"type": "message", "id": "m"}}),
+        (1, {"session": {"notices": {}}}, NOTICE),
+        (1, {"session": {"promptSuggestions": {}}}, SUGGESTIONS),
+        (1, {"session": {"cursors": {}}}, CURSOR),
+        (2, {"session": {"promptSuggestions": {}}}, SUGGESTIONS),
+        (2, {"_meta": {"accord.dev/cursors": {}}}, CURSOR),
     ],
 )
 def test_each_client_gets_only_updates_that_it_declared(version, declared, update):
@@ -381,13 +395,19 @@ def test_each_client_gets_only_updates_that_it_declared(version, declared, updat
     talk.begin(1)
     name = "clientCapabilities" if version == 1 else "capabilities"
     for client in (2, 3):
-        offered = {name: {"session": {declared: {}}}} if client == 2 else {}
+        offered = {name: declared} if client == 2 else {}
         talk.shared.joined(client)
         talk.say(client, id=0, method="initialize", params={"protocolVersion": version, **offered})
     talk.open(2)
     assert [receiver for receiver, _ in talk.update(**update)] == [2]
     kinds = [message["params"]["update"]["sessionUpdate"] for _, message in talk.open(3) if "params" in message]
     assert update["sessionUpdate"] not in kinds
+
+
+def test_each_client_of_version_2_gets_notices():
+    talk = Talk(version=2)
+    talk.begin(1, 2)
+    assert [receiver for receiver, _ in talk.update(**NOTICE)] == [1, 2]
 
 
 def test_a_prompt_of_version_1_waits_for_the_turn_before_it_and_is_shown_to_the_others():

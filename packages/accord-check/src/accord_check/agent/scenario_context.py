@@ -33,6 +33,7 @@ INFO = {"name": "accord-check", "version": "1"}
 FULL_V2: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "session": {"promptSuggestions": {}, "commands": {"skill": {}}},
+    "_meta": {"accord.dev/cursors": {}},
 }
 """The capabilities of a client of version 2 that supports nearly everything."""
 

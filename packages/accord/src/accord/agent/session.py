@@ -33,6 +33,7 @@ from accord.mistakes import check_text, check_word, wrong_type
 from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.capabilities import CURSORS
 from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
 from accord.session import SessionState, ToolCallState, updates
 from accord.session.updates import SessionId
@@ -588,12 +589,10 @@ class Session(Generic[StateT]):
     @cached_property
     def _has_cursors(self) -> bool:
         """Whether the client learns where the session can be forked."""
-        if not self._connection.agent.can_rewind:
+        peer = self._updates.peer
+        if not self._connection.agent.can_rewind or not peer.capabilities.has("session.cursors"):
             return False
-        # Version 2 has no capability for it, and so far it is only proposed.
-        return self._updates.client_shows("session.cursors") and (
-            self._record.version == 1 or self._updates.peer.unstable
-        )
+        return self._record.version == 1 or peer.unstable or CURSORS in (peer.capabilities.declared.meta or {})
 
     async def _tell_cursors(self, *, of_all: bool = False) -> None:
         """Report to the client where the session can be forked: at the latest messages, or at all."""

@@ -22,6 +22,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import msgspec
 from msgspec import Raw
 
 from accord.engine.connection import Limits
@@ -42,7 +43,7 @@ from accord.errors import (
 from accord.mistakes import wrong_type
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json
-from accord.schema.capabilities import Capabilities
+from accord.schema.capabilities import CURSORS, Capabilities
 from accord.trace import Observer
 from accord.transports import Target
 
@@ -186,7 +187,10 @@ class Offer(NamedTuple):
         from accord.schema import v2
         from accord.schema.conversion import to_v2
 
-        second = v2.InitializeRequest(2, self.info, to_v2(self.capabilities), meta=self.meta)
+        capabilities = to_v2(self.capabilities)
+        if self.capabilities.session is not None and self.capabilities.session.cursors is not None:
+            capabilities = msgspec.structs.replace(capabilities, meta={**(capabilities.meta or {}), CURSORS: {}})
+        second = v2.InitializeRequest(2, self.info, capabilities, meta=self.meta)
         asked = cast("dict[str, Json]", codec.plain(second))
         if 1 in self.versions:
             older: Any = codec.plain(self.plain)

@@ -21,6 +21,12 @@ OfferT = TypeVar("OfferT")
 
 WATCH = "accord.dev/watch"
 """The key of `_meta` with which a server declares that sessions can be watched, and a client asks to watch one."""
+CURSORS = "accord.dev/cursors"
+"""The key of `_meta` with which a client of version 2 asks for session cursors, for which it has no capability there.
+
+Every client of version 2 may get them, but two updates for each turn should cost only those who use them. The protocol
+reserves all members of capabilities but `_meta` (Extensibility), so the `session.cursors` of version 1 is not used.
+"""
 
 FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/new", "system_prompt"): "session_capabilities.system_prompt",

@@ -13,7 +13,7 @@ from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.schema import codec, v1
-from accord.schema.capabilities import WATCH, Capabilities
+from accord.schema.capabilities import CURSORS, WATCH, Capabilities
 from accord.session.replay_scan import Version, marked
 from accord.trace.meaning import body_of, items_of, object_in
 
@@ -94,13 +94,19 @@ def client_capabilities(params: bytes) -> Capabilities:
 
 
 ONLY_FOR = {"cursor_update": "cursors", "prompt_suggestions_update": "promptSuggestions", "notice": "notices"}
-"""Updates for clients that declared this capability of sessions in `initialize`, by their tags."""
+"""Updates for clients that declared this capability of sessions in `initialize`, by their tags.
+
+In version 2 every client shows notices, and cursors are asked for in `_meta`.
+"""
 
 
 def shown_by(params: dict[str, Any]) -> frozenset[str]:
     """Return which updates of `ONLY_FOR` a client shows, by its params of `initialize`, in either version."""
-    declared = [body_of(body_of(params.get(name)).get("session")) for name in ("clientCapabilities", "capabilities")]
-    return frozenset(tag for tag, name in ONLY_FOR.items() if any(it.get(name) not in (None, False) for it in declared))
+    first, second = (body_of(params.get(name)) for name in ("clientCapabilities", "capabilities"))
+    declared = body_of(first.get("session")) | body_of(second.get("session"))
+    if version_in(params) != 1:  # every client of version 2 shows notices
+        declared |= {"notices": {}} | ({"cursors": {}} if CURSORS in body_of(second.get("_meta")) else {})
+    return frozenset(tag for tag, name in ONLY_FOR.items() if declared.get(name) not in (None, False))
 
 
 def only_for(frame: bytes) -> str | None:
@@ -113,13 +119,15 @@ def shared_initialize(params: dict[str, Any]) -> bytes:
 
     All updates of `ONLY_FOR` are requested: a client that joins later may show what the first does not.
     """
-    for name in ("clientCapabilities", "capabilities"):
+    for name, asked in (("clientCapabilities", [*ONLY_FOR.values()]), ("capabilities", ["promptSuggestions"])):
         if name in params:
             offered = body_of(params[name])
             kept = {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}
             session = body_of(kept.get("session"))
-            shown: dict[str, Any] = {it: session.get(it) or {} for it in ONLY_FOR.values()}
+            shown: dict[str, Any] = {it: session.get(it) or {} for it in asked}
             params = {**params, name: {**kept, "session": {**session, **shown}}}
+            if name == "capabilities":
+                params[name]["_meta"] = {**body_of(kept.get("_meta")), CURSORS: {}}
     return codec.encode(params)
 
 
