@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -41,8 +40,7 @@ from accord_check.agent.usual_scenarios import (
     terminal_login,
 )
 from accord_check.checks import ACTIVE_OF_AGENT, CHECKS_OF_AGENTS, FIRST_VERSION, SECOND_VERSION
-from accord_check.conversation import object_of
-from accord_check.report import Outcome, Report, outcomes_of
+from accord_check.report import Outcome, Report
 
 PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
 FULL: tuple[Profile, ...] = ("full", "fixture")
@@ -101,10 +99,9 @@ async def check_agent(
     `dial` returns a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace`
     is the file for all conversations; it is written in any case.
     """
-    began = time.monotonic()
     with ExitStack() as stack:
         context = ScenarioContext(dial, settings, _scratch(stack))
-        blocked, problems = "", list[str]()
+        blocked = ""
         for scenario, version in _planned(settings, only):
             if version in context.unspoken:
                 continue
@@ -118,7 +115,7 @@ async def check_agent(
                 context.unspoken[version] = str(reason)
             except Blocked as reason:
                 blocked = blocked or str(reason)
-                if not context.peer:
+                if not context.spoken:
                     break
             except ConnectionClosed as error:  # it did not start
                 blocked = str(error)
@@ -126,20 +123,20 @@ async def check_agent(
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # a fault of the checks is not one of the agent
-                problems.append(fault_of_checks(scenario.name, error))
-        context.end()
+                context.problems.append(fault_of_checks(scenario.name, error))
+        context.speak(context.version)
     if not context.spoken and context.unspoken:
         blocked = blocked or "; ".join(context.unspoken.values())
-    report = _report(subject, context, settings)
-    report.blocked, report.problems = blocked, problems
+    if not settings.prompting:
+        for check in CHECKS_OF_AGENTS:
+            context.skip(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
+    report = context.report(subject, settings.profile, blocked, trace)
+    if settings.profile == "fixture" and context.spoken:
+        report.demanded = _demanded(report.outcomes, context)
     if context.is_spent:
         report.remarks.append(
             f"the budget of {settings.max_prompts} prompts was used up: scenarios that needed more ended early"
         )
-    report.seconds = time.monotonic() - began
-    if trace is not None:
-        context.recording.write(trace)
-        report.trace = str(trace)
     return report
 
 
@@ -170,32 +167,13 @@ async def _run(context: ScenarioContext, scenario: AgentScenario) -> None:
     except Over:
         pass
     except Unanswered as error:
-        if not context.peer:
+        if not context.spoken:
             raise Blocked(f"it does not speak the protocol: {error}") from None
         context.judge("lint.request.answered", str(error), error.frame)
     except Gone as error:
-        if not context.peer:
+        if not context.spoken:
             raise Blocked(f"it ended before it had answered initialize: {error}") from None
         context.judge("lint.stays-alive", f"in the scenario {scenario.name!r}: {error}")
-
-
-def _report(subject: str, context: ScenarioContext, settings: Settings) -> Report:
-    found = [finding for finding in context.findings if finding.side == "agent"]
-    reasons = dict(context.reasons)
-    if not settings.prompting:
-        for check in CHECKS_OF_AGENTS:
-            reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
-    info = object_of(context.peer.get("agentInfo")) or object_of(context.peer.get("info"))
-    outcomes = outcomes_of(CHECKS_OF_AGENTS, ("agent",), context.seen, found, reasons)
-    return Report(
-        subject,
-        outcomes,
-        demanded=_demanded(outcomes, context) if settings.profile == "fixture" and context.spoken else [],
-        peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
-        version=context.spoken[0] if context.spoken else None,
-        versions=tuple(sorted(context.spoken)),
-        profile=settings.profile,
-    )
 
 
 def _demanded(outcomes: list[Outcome], context: ScenarioContext) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -24,9 +25,11 @@ from accord import ProcessTransport
 from accord.transports import End, Transport
 from accord_check.agent.raw_connection import FULL, INVALID_PARAMS, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
-from accord_check.checks import Finding, Side
+from accord_check.checks import CHECKS_OF_AGENTS, CHECKS_OF_CLIENTS, Finding, Side
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.passive.observer import Tally, Verdict
+from accord_check.report import Report, outcomes_of
+from accord_check.trace_judge import Judge, peer_of
 
 INFO = {"name": "accord-check", "version": "1"}
 
@@ -163,46 +166,89 @@ def fault_of_checks(scenario: str, error: Exception) -> str:
     return f"in the scenario {scenario!r}: {type(error).__name__}: {error} ({where})"
 
 
-class ScenarioContext:
+class RunResults:
+    """What the scenarios of a run have shown of this side: an agent, or a client."""
+
+    def __init__(self, side: Side) -> None:
+        self.recording = Recording()
+        self.reasons: dict[str, str] = {}
+        """Why an active check was not exercised."""
+        self.problems: list[str] = []
+        """Faults of the checks themselves."""
+        self.spoken: list[int] = []
+        """The versions that were spoken."""
+        self._side: Side = side
+        self._began = time.monotonic()
+        self._peer = ""
+        self._seen: Counter[tuple[str, Side]] = Counter()
+        self._findings: dict[tuple[str, Side, str], Finding] = {}
+
+    def skip(self, names: str | Iterable[str], reason: str) -> None:
+        """Note that these active checks had nothing to judge, for this reason."""
+        for name in (names,) if isinstance(names, str) else names:
+            self.reasons.setdefault(name, reason)
+
+    def add(self, tally: Tally, placed: Callable[[Finding], Finding] = lambda it: it) -> None:
+        """Add the results of a scenario or a connection; `placed` says where a finding was seen. The same fault of two
+        counts once.
+        """
+        self._seen += tally.seen
+        for finding in tally.findings:
+            self._findings.setdefault((finding.id, finding.side, finding.message), placed(finding))
+
+    def spoke(self, judging: Judge, version: int) -> None:
+        """Note that this version was spoken on a connection."""
+        self._peer = self._peer or peer_of(judging, self._side)
+        if version not in self.spoken:
+            self.spoken.append(version)
+
+    def report(self, subject: str, profile: str, blocked: str, trace: str | Path | None) -> Report:
+        """Return the report on the side, and write the file for all conversations if it is named."""
+        found = [finding for finding in self._findings.values() if finding.side == self._side]
+        checks = CHECKS_OF_AGENTS if self._side == "agent" else CHECKS_OF_CLIENTS
+        if trace is not None:
+            self.recording.write(trace)
+        return Report(
+            subject,
+            outcomes_of(checks, (self._side,), self._seen, found, self.reasons),
+            peer=self._peer,
+            version=min(self.spoken, default=None),
+            versions=tuple(sorted(self.spoken)),
+            profile=profile,
+            seconds=time.monotonic() - self._began,
+            blocked=blocked,
+            problems=self.problems,
+            trace="" if trace is None else str(trace),
+        )
+
+
+class ScenarioContext(RunResults):
     """The surroundings of the scenarios of one run."""
 
     def __init__(self, dial: Callable[[], Transport], settings: Settings, folder: Path) -> None:
+        super().__init__("agent")
         self.settings = settings
         self.folder = folder
         """The scratch folder, in which sessions work."""
-        self.recording = Recording()
         self.tally = Tally()
         """The observations and findings of the active checks."""
-        self.reasons: dict[str, str] = {}
-        """Why an active check was not exercised."""
         self.sessions: list[str] = []
         """Sessions with a past, for the scenario of a restarted agent."""
-        self.peer: dict[str, Any] = {}
-        """The agent's answer to the first handshake."""
-        self.starts = 0
         self.prompts = 0
         """How many prompts were sent."""
         self.is_spent = False
         """Whether a scenario ended because the budget of prompts was used up."""
         self.version = 1
         """The version that the scenarios speak."""
-        self.spoken: list[int] = []
-        """The versions that were spoken."""
         self.unspoken: dict[int, str] = {}
         """The versions that the agent does not speak, with its refusals."""
         self._dial = dial
-        self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
 
     # Results of checks
 
     def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this active check had something to judge, with this result."""
         self.tally.judge(name, "agent", verdict, places)
-
-    def skip(self, names: str | Iterable[str], reason: str) -> None:
-        """Note that these active checks had nothing to judge, for this reason."""
-        for name in (names,) if isinstance(names, str) else names:
-            self.reasons.setdefault(name, reason)
 
     def answered(self, name: str, exchange: Exchange | Turn, problem: str = "") -> bool:
         """Judge that a request succeeded; returns whether it did."""
@@ -232,7 +278,6 @@ class ScenarioContext:
         transport = self._dial()
         left = LeftoverProcesses(transport, self.settings.left_within)
         link = Link(transport, services, self.recording, self.settings)
-        self.starts += 1
         await link.open()
         try:
             yield link
@@ -263,9 +308,7 @@ class ScenarioContext:
             raise OtherVersion(f"the agent does not speak version {self.version} of the protocol")
         if not self.answered(name, exchange):
             raise Over
-        self.peer = self.peer or exchange.fields
-        if self.version not in self.spoken:
-            self.spoken.append(self.version)
+        self.spoke(link.judge, self.version)
         return exchange
 
     def offers(self, link: Link, feature: str) -> bool:
@@ -292,10 +335,10 @@ class ScenarioContext:
         """
         exchange = await link.ask("session/new", self.place(**more))
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
-            ways = [str(way.get("methodId", way.get("id"))) for way in objects(self.peer.get("authMethods"))]
-            raise Blocked(
-                f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
-            )
+            opening = link.judge.conversation.initialize
+            offered = objects(opening.fields.get("authMethods")) if opening is not None else ()
+            ways = ", ".join(str(way.get("methodId", way.get("id"))) for way in offered) or "none offered"
+            raise Blocked(f"the agent asks for a login; give --auth METHOD, one of: {ways}")
         made = exchange.fields.get("sessionId")
         if not self.answered(name, exchange) or not isinstance(made, str):
             raise Over
@@ -358,23 +401,6 @@ class ScenarioContext:
         self.version, self.tally, self.sessions = version, Tally(), []
 
     def _keep(self, tally: Tally) -> None:
-        where = f"version {self.version}" if len(self.settings.versions) > 1 else ""
-        self._ended.append(
-            (tally.seen, [replace(finding, where=where, version=self.version) for finding in tally.findings])
-        )
-
-    def end(self) -> None:
-        """The last scenario is over."""
-        self.speak(self.version)
-
-    @property
-    def seen(self) -> Counter[tuple[str, Side]]:
-        return sum((seen for seen, _ in self._ended), Counter[tuple[str, Side]]())
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Return all findings, the same fault of two connections once."""
-        merged: dict[tuple[str, str, str], Finding] = {}
-        for finding in [finding for _, found in self._ended for finding in found]:
-            merged.setdefault((finding.id, finding.side, finding.message), finding)
-        return list(merged.values())
+        version = self.version
+        where = f"version {version}" if len(self.settings.versions) > 1 else ""
+        self.add(tally, lambda finding: replace(finding, where=where, version=version))

@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -22,15 +20,12 @@ from accord import ConnectionClosed
 from accord.installation import PACKAGES
 from accord.transports.launch import environment, launch
 from accord.transports.process_group import ProcessGroup
-from accord_check.agent.raw_connection import Blocked, Gone, Over, Recording, Unanswered
-from accord_check.agent.scenario_context import Progress, fault_of_checks
-from accord_check.checks import CHECKS_OF_CLIENTS, Finding, Side
+from accord_check.agent.raw_connection import Blocked, Gone, Over, Unanswered
+from accord_check.agent.scenario_context import Progress, RunResults, fault_of_checks
 from accord_check.client.launch_command import AcceptedClient, launch_command
 from accord_check.client.scenario_run import AgentScript, ClientSettings, ScenarioRun
 from accord_check.client.scenarios import SCENARIOS, ClientScenario, Stage
-from accord_check.passive.observer import Tally
-from accord_check.report import Report, outcomes_of
-from accord_check.trace_judge import peer_of
+from accord_check.report import Report
 
 LAST_LINES = 4_000
 """The last bytes of the client's output, in which a message about it looks for a line."""
@@ -100,7 +95,7 @@ def can_serve() -> bool:
 
 @asynccontextmanager
 async def placeholders_for(
-    results: RunResults, folder: Path, arrived: Callable[[AcceptedClient], None], *, is_served: bool
+    results: ClientResults, folder: Path, arrived: Callable[[AcceptedClient], None], *, is_served: bool
 ) -> AsyncGenerator[dict[str, str]]:
     """Return the values of the placeholders: the agent's command, and if it `is_served`, its addresses.
 
@@ -116,59 +111,35 @@ async def placeholders_for(
             try:
                 yield {"{agent}": str(agent), "{url}": served.url, "{ws}": served.websocket}
             finally:
-                results.add_requests(served.requests.tally)
+                results.add(served.requests.tally)
 
 
 LAST_WORDS = 3.0
 """Seconds in which a client that has ended may leave its agent, by a process of its own."""
 
 
-class RunResults:
+class ClientResults(RunResults):
     """The results of a run's scenarios so far."""
 
     def __init__(self, settings: ClientSettings) -> None:
+        super().__init__("client")
         self.settings = settings
-        self.recording = Recording()
-        self.seen: Counter[tuple[str, Side]] = Counter()
-        self.reasons: dict[str, str] = {}
-        self.problems: list[str] = []
-        self.peer = ""
         self.version = 1
         """The latest version that our agent speaks now."""
-        self.spoken: set[int] = set()
-        """The versions that were spoken."""
         self.starts = 0
         """How often the client has started the agent."""
-        self._findings: dict[tuple[str, str, str], Finding] = {}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Return all findings, the same fault of two scenarios once."""
-        return list(self._findings.values())
 
     def lacks(self, version: int) -> bool:
         """Whether the client was offered this version, and spoke an earlier one."""
         return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
 
-    def add_requests(self, tally: Tally) -> None:
-        """Add the results of the HTTP requests of one scenario."""
-        self.seen += tally.seen
-        for finding in tally.findings:
-            self._findings.setdefault((finding.id, finding.side, finding.message), finding)
-
-    def add(self, run: ScenarioRun) -> None:
+    def add_start(self, run: ScenarioRun) -> None:
         """Add the results of one start of the agent."""
         run.judge.end()
         grown = self.recording.append(run.record)
-        self.seen += run.judge.tally.seen
-        for finding in run.judge.findings:
-            moved = replace(finding, events=tuple(number + grown for number in finding.events))
-            self._findings.setdefault((finding.id, finding.side, finding.message), moved)
-        for name, reason in run.reasons.items():
-            self.reasons.setdefault(name, reason)
+        self.add(run.judge.tally, lambda it: replace(it, events=tuple(number + grown for number in it.events)))
         if run.judge.conversation.is_initialized:
-            self.spoken.add(run.version)
-        self.peer = self.peer or peer_of(run.judge, "client")
+            self.spoke(run.judge, run.version)
 
 
 async def check_client(
@@ -185,8 +156,7 @@ async def check_client(
     ACCORD_CHECK_AGENT; `{url}` and `{ws}` by its address, over HTTP and over WebSocket. The client is started once for
     each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
     """
-    began = time.monotonic()
-    results, blocked = RunResults(settings), ""
+    results, blocked = ClientResults(settings), ""
     with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         folder = await asyncio.to_thread(Path(made).resolve)
         for scenario, version in _planned(settings, only):
@@ -200,14 +170,9 @@ async def check_client(
             except (Blocked, ConnectionClosed) as reason:
                 blocked = str(reason)
                 break
-    report = report_of(" ".join(words), results)
-    if not blocked and results.spoken.isdisjoint(settings.versions) and results.spoken:
+    if not blocked and results.spoken and not set(results.spoken) & set(settings.versions):
         blocked = f"the client does not speak version {settings.versions[-1]} of the protocol"
-    report.blocked, report.seconds = blocked, time.monotonic() - began
-    if trace is not None:
-        results.recording.write(trace)
-        report.trace = str(trace)
-    return report
+    return results.report(" ".join(words), settings.profile, blocked, trace)
 
 
 def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[ClientScenario, int]]:
@@ -222,7 +187,7 @@ def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Cl
 class _AgentStarts:
     """The starts of the agent by a client, each with the task that plays it."""
 
-    def __init__(self, results: RunResults) -> None:
+    def __init__(self, results: ClientResults) -> None:
         self._results = results
         self._runs: list[ScenarioRun] = []
         self._plays: list[asyncio.Task[None]] = []
@@ -235,7 +200,7 @@ class _AgentStarts:
         play: Callable[[ScenarioRun], Awaitable[None]],
     ) -> None:
         """Play a start of the agent, up to this version of the protocol."""
-        run = ScenarioRun(transport, script, self._results.settings, version)
+        run = ScenarioRun(transport, script, self._results, self._results.settings, version)
         self._results.starts += 1
         self._runs.append(run)
 
@@ -252,13 +217,13 @@ class _AgentStarts:
         for task in self._plays:
             task.cancel()
         for run in self._runs:
-            self._results.add(run)
+            self._results.add_start(run)
 
 
 class _ClientStart(_AgentStarts):
     """One scenario: the client is started, and each start of the agent by it is played."""
 
-    def __init__(self, results: RunResults, scenario: ClientScenario, folder: Path) -> None:
+    def __init__(self, results: ClientResults, scenario: ClientScenario, folder: Path) -> None:
         super().__init__(results)
         self._scenario = scenario
         self._private = folder / f"{scenario.name.replace(' ', '-')}-{results.version}"
@@ -337,7 +302,7 @@ class _ClientStart(_AgentStarts):
         await play(self._results, self._scenario, run, Stage(self._work, interrupt))
 
 
-async def play(results: RunResults, scenario: ClientScenario, run: ScenarioRun, stage: Stage) -> None:
+async def play(results: ClientResults, scenario: ClientScenario, run: ScenarioRun, stage: Stage) -> None:
     """Play a scenario on one start of the agent. A fault of the client is a finding."""
     try:
         await scenario.play(run, stage)
@@ -384,18 +349,6 @@ def judge_end(run: ScenarioRun, *, has_ended: bool) -> None:
     run.judged(name, wrong, run.last)
 
 
-def report_of(subject: str, results: RunResults) -> Report:
-    """The report on a client."""
-    found = [finding for finding in results.findings if finding.side == "client"]
-    report = Report(
-        subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), results.seen, found, results.reasons), peer=results.peer
-    )
-    report.problems, report.profile = results.problems, results.settings.profile
-    report.versions = tuple(sorted(results.spoken))
-    report.version = min(results.spoken, default=1 if results.peer or results.seen else None)
-    return report
-
-
 Opened = Callable[[Mapping[str, str], Path], None]
 """Called with the value of each placeholder, and the folder for the client's sessions."""
 
@@ -412,8 +365,7 @@ async def check_by_hand(
     progress: Progress | None = None,
 ) -> Report:
     """Be the agent of a client that is started by hand, until `stop` is set; returns the report."""
-    began = time.monotonic()
-    results = RunResults(settings)
+    results = ClientResults(settings)
     with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         private = await asyncio.to_thread(Path(made).resolve)
         work = private / "work"
@@ -423,19 +375,14 @@ async def check_by_hand(
             opened(placeholders, work)
             await stop.wait()
             await manual.clear()
-    report = report_of("a client that was started by hand", results)
-    report.seconds = time.monotonic() - began
-    report.blocked = "" if results.starts else "no client started the agent"
-    if trace is not None:
-        results.recording.write(trace)
-        report.trace = str(trace)
-    return report
+    blocked = "" if results.starts else "no client started the agent"
+    return results.report("a client that was started by hand", settings.profile, blocked, trace)
 
 
 class _ManualRun(_AgentStarts):
     """The scenarios that are still to be played, and the starts of the agent."""
 
-    def __init__(self, results: RunResults, work: Path, progress: Progress | None) -> None:
+    def __init__(self, results: ClientResults, work: Path, progress: Progress | None) -> None:
         super().__init__(results)
         self._stage, self._progress = Stage(work, None), progress
         self._unplayed = [scenario for scenario in SCENARIOS if results.settings.profile in scenario.profiles]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from accord.trace import Direction
 from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
+from accord_check.agent.scenario_context import RunResults
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.passive.observer import Verdict
@@ -58,7 +59,7 @@ class AgentScript:
 class FakeAgent:
     """Answers the requests of one connection, except prompts."""
 
-    def __init__(self, script: AgentScript, prompted: Callable[[Exchange], None], most: int = 1) -> None:
+    def __init__(self, script: AgentScript, prompted: Callable[[Exchange], None], most: int) -> None:
         self.version = 1
         """The version that was agreed on: that of the client, and `most` at most."""
         self._most = most
@@ -155,15 +156,16 @@ ALIVE = "_accord.check/alive"
 class ScenarioRun(RawConnection):
     """One start of our agent, with a script."""
 
-    def __init__(self, transport: AcceptedClient, script: AgentScript, settings: ClientSettings, most: int = 1) -> None:
+    def __init__(
+        self, transport: AcceptedClient, script: AgentScript, results: RunResults, settings: ClientSettings, most: int
+    ) -> None:
         self.record = Recording()
         """The record of this start alone."""
         self.settings = settings
         self.client = transport
         self.turn: Exchange | None = None
         """The prompt whose turn a scenario plays."""
-        self.reasons: dict[str, str] = {}
-        """Why a check was not exercised."""
+        self.skip = results.skip
         self.asked: list[Frame] = []
         """The requests and notifications of the client."""
         self.agent = FakeAgent(script, self._take_prompt, most)
@@ -179,11 +181,6 @@ class ScenarioRun(RawConnection):
     def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this check had something to judge, with this result."""
         self.judge.tally.judge(name, "client", verdict, places, session=self.session)
-
-    def skip(self, names: str | Iterable[str], reason: str) -> None:
-        """Note that these checks had nothing to judge, for this reason."""
-        for name in (names,) if isinstance(names, str) else names:
-            self.reasons.setdefault(name, reason)
 
     # The turn
 
