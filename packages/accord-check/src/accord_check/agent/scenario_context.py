@@ -248,7 +248,7 @@ class ScenarioContext(RunResults):
 
     def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this active check had something to judge, with this result."""
-        self.tally.judge(name, "agent", verdict, places)
+        self.tally.judge(name, verdict, *places, by="agent")
 
     def answered(self, name: str, exchange: Exchange | Turn, problem: str = "") -> bool:
         """Judge that a request succeeded; returns whether it did."""

@@ -185,7 +185,7 @@ class HttpRequests:
         self._judge("http.session-header", given == session or f"a POST of {message.method} has {said}")
 
     def _judge(self, name: str, verdict: Verdict) -> None:
-        self.tally.judge(name, "client", verdict)
+        self.tally.judge(name, verdict, by="client")
 
 
 def _session_of(params: Raw | bytes | None) -> str | None:

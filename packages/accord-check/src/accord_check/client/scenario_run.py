@@ -180,7 +180,7 @@ class ScenarioRun(RawConnection):
 
     def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
         """Count that this check had something to judge, with this result."""
-        self.judge.tally.judge(name, "client", verdict, places, session=self.session)
+        self.judge.tally.judge(name, verdict, *places, by="client", session=self.session)
 
     # The turn
 

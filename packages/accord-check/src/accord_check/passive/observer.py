@@ -46,19 +46,21 @@ class Tally:
     def found(
         self,
         name: str,
-        by: Side,
         message: str,
-        places: Iterable[Frame | None] = (),
-        *,
+        *places: Place | None,
+        by: Side | None = None,
         same: str | None = None,
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """Report a fault, in this session or that of the message that is judged now.
+        """Report a fault, by default of the side that sent the last of these frames, in this session or that of the
+        message that is judged now.
 
         Faults of one check with the `same` text (by default the message) are one finding.
         """
-        key = (name, by, message if same is None else same)
+        frames = _frames(places)
+        side = by or frames[-1].by
+        key = (name, side, message if same is None else same)
         found = self._findings.get(key)
         if found is None:
             check = CHECKS[name]
@@ -66,7 +68,7 @@ class Tally:
                 id=check.id,
                 severity=severity or check.severity,
                 level=check.level,
-                side=by,
+                side=side,
                 message=message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…",
                 clause=check.clause,
                 expected=check.expected,
@@ -76,24 +78,27 @@ class Tally:
                 count=0,
                 session=session or self.session,
             )
-        numbers = [place.number for place in places if place is not None] if found.count < SHOWN else ()
+        numbers = [frame.number for frame in frames] if found.count < SHOWN else ()
         events = tuple(dict.fromkeys((*found.events, *numbers)))
         self._findings[key] = replace(found, events=events, count=found.count + 1)
 
     def judge(
         self,
         name: str,
-        by: Side,
         verdict: Verdict,
-        places: Iterable[Frame | None] = (),
-        *,
+        *places: Place | None,
+        by: Side | None = None,
         same: str | None = None,
         session: str | None = None,
     ) -> None:
-        """The check of this name had something to judge, and found this."""
-        self.saw(name, by)
+        """Count that the check of this name had something to judge, with this result; a fault is reported as by
+        `found`.
+        """
+        frames = _frames(places)
+        side = by or frames[-1].by
+        self.saw(name, side)
         if isinstance(verdict, str):
-            self.found(name, by, verdict, places, same=same, session=session)
+            self.found(name, verdict, *frames, by=side, same=same, session=session)
 
 
 class Observer:
@@ -104,33 +109,7 @@ class Observer:
 
     def __init__(self, conversation: Conversation, tally: Tally) -> None:
         self.conversation = conversation
-        self.tally = tally
-
-    def saw(self, name: str, by: Side) -> None:
-        """Count that this check had something to judge."""
-        self.tally.saw(name, by)
-
-    def found(
-        self,
-        name: str,
-        message: str,
-        *places: Place,
-        same: str | None = None,
-        session: str | None = None,
-        severity: Severity | None = None,
-    ) -> None:
-        """Report a fault by this check; it is the fault of the side that sent the last of these frames."""
-        frames = _frames(places)
-        self.tally.found(name, frames[-1].by, message, frames, same=same, session=session, severity=severity)
-
-    def judge(
-        self, name: str, verdict: Verdict, *places: Place, session: str | None = None, same: str | None = None
-    ) -> None:
-        """Count that this check had something to judge, with this result; a fault is of the side that sent the last
-        frame.
-        """
-        frames = _frames(places)
-        self.tally.judge(name, frames[-1].by, verdict, frames, same=same, session=session)
+        self.saw, self.found, self.judge = tally.saw, tally.found, tally.judge
 
     def frame(self, frame: Frame) -> None:
         """Handle any frame, readable or not."""
@@ -151,5 +130,5 @@ class Observer:
         """The conversation is over."""
 
 
-def _frames(places: Iterable[Place]) -> list[Frame]:
-    return [place if isinstance(place, Frame) else place.frame for place in places]
+def _frames(places: Iterable[Place | None]) -> list[Frame]:
+    return [place if isinstance(place, Frame) else place.frame for place in places if place is not None]
