@@ -132,6 +132,8 @@ class Check:
     stable: bool = True
     since: str = ""
     """The schema version that introduced it, one of the values of `SCHEMAS`; empty if older ones have it as well."""
+    version: int | None = None
+    """The only version of the protocol in which a scenario can show it; None for both."""
     active: bool = False
     """Whether it takes a scenario; the others judge any trace."""
 
@@ -178,23 +180,6 @@ CHECKS_OF_AGENTS = [check for check in CHECKS.values() if check.of != "client" a
 
 CHECKS_OF_CLIENTS = [check for check in CHECKS.values() if check.of != "agent"]
 """The checks that a run against a client can exercise."""
-
-FIRST_VERSION = {"mode.set.any-time"}
-"""The active checks of an agent that only version 1 can show."""
-
-SECOND_VERSION = {
-    "lint.prompt.empty-refused",
-    "lint.resume.unknown-cursor",
-    "lint.resume.work-goes-on",
-    "lint.prompt.key-retried",
-    "lint.prompt.key-at-once",
-    "lint.prompt.key-malformed",
-    "lint.skill.unknown-refused",
-    "lint.tool.cancel-unknown",
-    "lint.close.unknown-succeeds",
-}
-"""The active checks of an agent that only version 2 can show."""
-
 
 SCHEMAS = {
     **dict.fromkeys(("1.15", "1.16"), "1.15"),

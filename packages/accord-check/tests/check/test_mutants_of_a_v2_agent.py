@@ -12,7 +12,7 @@ import pytest
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts, Settings
-from accord_check.checks import SECOND_VERSION
+from accord_check.checks import ACTIVE_OF_AGENT
 from accord_check.report import Report
 from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
@@ -94,8 +94,9 @@ async def test_an_agent_of_version_2_without_a_fault_passes_every_scenario(tmp_p
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
     assert {
         name
-        for name in SECOND_VERSION
-        if name.startswith(("lint.prompt", "lint.resume", "lint.fork", "lint.close", "lint.skill"))
+        for name, check in ACTIVE_OF_AGENT.items()
+        if check.version == 2
+        and name.startswith(("lint.prompt", "lint.resume", "lint.fork", "lint.close", "lint.skill"))
     } | {"lint.options.agree", "lint.fork.at-cursor"} <= exercised
     said = {finding.id for finding in report_on_trace(tmp_path / "run.jsonl", ["client"]).findings}
     # an empty prompt is sent to see it refused, and so is the rest

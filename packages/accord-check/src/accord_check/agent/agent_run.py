@@ -39,7 +39,7 @@ from accord_check.agent.usual_scenarios import (
     second_version,
     terminal_login,
 )
-from accord_check.checks import ACTIVE_OF_AGENT, CHECKS_OF_AGENTS, FIRST_VERSION, SECOND_VERSION
+from accord_check.checks import CHECKS_OF_AGENTS
 from accord_check.report import Outcome, Report
 
 PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
@@ -180,10 +180,8 @@ def _demanded(outcomes: list[Outcome], context: ScenarioContext) -> list[str]:
     """Return the active checks of a fixture that were not exercised: all but those of proposals, another version and
     HTTP.
     """
-    over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
-    left_out = set[str]() if context.settings.url else over_http
-    left_out |= FIRST_VERSION if 1 not in context.spoken else set()
-    left_out |= SECOND_VERSION if 2 not in context.spoken else set()
-    left_out |= set() if context.settings.allow_delete else {"session.delete.idempotent"}
+    left_out: tuple[str, ...] = () if context.settings.url else ("http.", "lint.http.")
+    left_out += () if context.settings.allow_delete else ("session.delete.idempotent",)
     idle = [outcome.check for outcome in outcomes if outcome.status == "not exercised" and outcome.check.active]
-    return [check.id for check in idle if check.stable and check.id not in left_out]
+    shown = [check for check in idle if check.stable and check.version in (None, *context.spoken)]
+    return [check.id for check in shown if not check.id.startswith(left_out)]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,7 +23,7 @@ from accord import TraceEvent, TraceFile
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports import End, Transport
-from accord_check.agent.settings import Settings
+from accord_check.agent.settings import Patience, Settings
 from accord_check.checks import Side
 from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, objects, read
 from accord_check.trace_judge import Judge
@@ -251,35 +251,20 @@ class Unanswered(Exception):
         self.frame = asked.frame
 
 
-class Patience(Protocol):
-    """The waiting times for the other side, from the settings of a run."""
-
-    @property
-    def answer_within(self) -> float:
-        """Seconds for an answer."""
-        ...
-
-    @property
-    def quiet(self) -> float:
-        """Seconds without a message after which nothing more is expected."""
-        ...
-
-
-class Answerer(Protocol):
-    """Answers the requests of the other side."""
-
-    def answer(self, exchange: Exchange) -> Any:
-        """Return the result of a request; None for one that waits. Raises Refused for one that is answered with an
-        error.
-        """
-        ...
-
-
 class RawConnection:
-    """One connection to the other side, from its start to its end. `side` is our own side."""
+    """One connection to the other side, from its start to its end. `side` is our own side.
+
+    `respond` answers the requests of the other side: it returns a result, or None for one that waits, or raises
+    Refused.
+    """
 
     def __init__(
-        self, transport: Transport, answering: Answerer, recording: Recording, patience: Patience, side: Side = "client"
+        self,
+        transport: Transport,
+        respond: Callable[[Exchange], Any],
+        recording: Recording,
+        patience: Patience,
+        side: Side = "client",
     ) -> None:
         self.judge = Judge("out" if side == "client" else "in")
         """Judges what both sides send."""
@@ -289,7 +274,7 @@ class RawConnection:
         """The last frame that was sent or received."""
         self.replies: list[Frame] = []
         """The answers of the other side, in their order; including those to no request."""
-        self._answerer = answering
+        self._respond = respond
         self._ours: Side = side
         self._theirs: Side = _OTHER[side]
         self._transport = transport
@@ -453,7 +438,7 @@ class RawConnection:
 
     def _serve(self, exchange: Exchange) -> None:
         try:
-            result = self._answerer.answer(exchange)
+            result = self._respond(exchange)
         except Refused as refused:
             self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
             return
@@ -481,7 +466,7 @@ class Link(RawConnection):
     def __init__(
         self, transport: Transport, services: ClientServices, recording: Recording, settings: Settings
     ) -> None:
-        super().__init__(transport, services, recording, settings)
+        super().__init__(transport, services.answer, recording, settings)
         self._settings = settings
         self.services = services
         """Answers the agent's requests."""

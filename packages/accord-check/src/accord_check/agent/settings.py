@@ -61,8 +61,18 @@ servers of the session, if they have not been started.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a run waits for the other side."""
+
+    answer_within: float = 30.0
+    """Seconds for an answer that needs no user."""
+    quiet: float = 0.5
+    """Seconds without a message after which nothing more is expected."""
+
+
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Patience):
     """The settings of a run."""
 
     profile: Profile = "default"
@@ -86,7 +96,6 @@ class Settings:
     allow_delete: bool = False
     """Whether sessions that the checks have made may be deleted."""
     start_within: float = 60.0
-    answer_within: float = 30.0
     turn_within: float = 120.0
     grace: float = 3.0
     """Seconds that the agent has to end after the end of its input."""
@@ -94,8 +103,6 @@ class Settings:
     """Seconds that the processes which the agent has started have to end after it."""
     stops_within: float = 5.0
     """Seconds that a cancelled turn may take to end."""
-    quiet: float = 0.5
-    """Seconds without a message after which nothing more is expected."""
 
     @property
     def prompting(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from accord.trace import Direction
 from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
 from accord_check.agent.scenario_context import RunResults
+from accord_check.agent.settings import Patience
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.passive.observer import Verdict
@@ -125,7 +126,7 @@ Profile = Literal["smoke", "default"]
 
 
 @dataclass(frozen=True, slots=True)
-class ClientSettings:
+class ClientSettings(Patience):
     """The settings of a run."""
 
     profile: Profile = "default"
@@ -145,8 +146,6 @@ class ClientSettings:
     """Seconds that the client has to end after its turn, or after the agent is gone."""
     late: float = 1.5
     """Seconds by which the agent's answers are late, in the scenario about that."""
-    quiet: float = 0.5
-    """Seconds without a message after which nothing more is expected."""
 
 
 ALIVE = "_accord.check/alive"
@@ -174,7 +173,7 @@ class ScenarioRun(RawConnection):
         self._works = False
         """Whether the turn has begun, and has not ended; in version 2."""
         self._turns = 0
-        super().__init__(transport, self.agent, self.record, settings, side="agent")
+        super().__init__(transport, self.agent.answer, self.record, settings, side="agent")
 
     # Results of checks
 
