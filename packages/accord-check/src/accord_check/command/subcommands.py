@@ -26,6 +26,7 @@ from accord_tools.cli.command import (
     OutputLost,
     WrongUsage,
     add_commands,
+    option,
     paint,
     print_error,
     print_json,
@@ -57,24 +58,23 @@ FILES = {
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options about printed and written output."""
     group = parser.add_argument_group("the report")
-    group.add_argument("--json", action="store_true", help="print JSON")
-    group.add_argument("-v", "--verbose", action="store_true", help="list what passed and what was not exercised")
-    group.add_argument("--strict", action="store_true", help="let warnings count as failures")
-    group.add_argument("--expect", metavar="FILE", help="the expected failures (TOML); one that passes fails the run")
-    group.add_argument(
-        "--requirements",
-        type=_revision,
-        metavar="REVISION",
-        help="let only the checks of this revision count (2026-11)",
-    )
-    group.add_argument(
-        "--schema",
-        metavar="VERSION",
-        type=_schema,
-        help="skip checks of later schemas: 1.15 to 1.20, or 2.4 for the TypeScript SDK",
-    )
+    option(group, "--json", "print JSON")
+    option(group, "-v --verbose", "list what passed and what was not exercised")
+    option(group, "--strict", "let warnings count as failures")
+    option(group, "--expect FILE", "the expected failures (TOML); one that passes fails the run")
+    option(group, "--requirements REVISION", "let only the checks of this revision count (2026-11)", type=_revision)
+    schemas = "skip checks of later schemas: 1.15 to 1.20, or 2.4 for the TypeScript SDK"
+    option(group, "--schema VERSION", schemas, type=_schema)
     for name, what in FILES.items():
-        group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+        option(group, f"--{name} FILE", f"write {what}")
+
+
+def _run_arguments(group: argparse._ActionsContainer, side: str, timeout: str) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the options about the program that is started, an agent or a client."""
+    option(group, "--home", f"the home folder that the {side} sees", choices=("keep", "scratch"), default="keep")
+    option(group, "--env NAME=VALUE...", f"set a variable for the {side}")
+    option(group, "--timeout SECONDS", timeout, type=_seconds)
+    option(group, "--trace FILE", "keep the conversations in this file")
 
 
 def _revision(word: str) -> str:
@@ -170,26 +170,16 @@ def agent_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord check agent [options] [AGENT | -- COMMAND...]"
     parser.epilog = AGENT_EPILOG
     group = parser.add_argument_group("the scenarios")
-    group.add_argument(
-        "--profile",
-        choices=("smoke", "default", "full", "fixture"),
-        default="default",
-        help="smoke: no prompt, a few seconds; default: about ten prompts, in version 2 about "
-        "twenty; full: all features of the agent, about thirty prompts; fixture: full, for an agent that follows the "
-        "script of the checks",
+    profiles = (
+        "smoke: no prompt, a few seconds; default: about ten prompts, in version 2 about twenty; full: all features of "
+        "the agent, about thirty prompts; fixture: full, for an agent that follows the script of the checks"
     )
-    group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
-    group.add_argument("--max-prompts", type=_count, metavar="N", help="send no more than N prompts")
-    group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
-    group.add_argument("--allow-delete", action="store_true", help="delete sessions that the checks have made")
-    group.add_argument(
-        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the agent sees"
-    )
-    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the agent")
-    group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
-    )
-    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    option(group, "--profile", profiles, choices=("smoke", "default", "full", "fixture"), default="default")
+    option(group, "--prompts FILE", "the texts of the prompts (TOML)")
+    option(group, "--max-prompts N", "send no more than N prompts", type=_count)
+    option(group, "--auth METHOD", "log in by this method first")
+    option(group, "--allow-delete", "delete sessions that the checks have made")
+    _run_arguments(group, "agent", "for an answer (30); a turn has four times that")
     report_arguments(parser)
     command.agent_arguments(parser, is_argument=True)
 
@@ -262,25 +252,13 @@ def client_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord check client [options] (-- COMMAND... | --serve)"
     parser.epilog = CLIENT_EPILOG
     group = parser.add_argument_group("the scenarios")
-    group.add_argument(
-        "--profile",
-        choices=("smoke", "default"),
-        default="default",
-        help="smoke: three starts of the client; default: all",
-    )
-    group.add_argument(
-        "--serve",
-        action="store_true",
-        help="print the agent's command and URL, and wait for a client that you start; Ctrl-C prints the report",
-    )
-    group.add_argument("--cwd", metavar="FOLDER", help="run the client here; then the checks make no files")
-    group.add_argument(
-        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the client sees"
-    )
-    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the client")
+    profiles = "smoke: three starts of the client; default: all"
+    option(group, "--profile", profiles, choices=("smoke", "default"), default="default")
+    serves = "print the agent's command and URL, and wait for a client that you start; Ctrl-C prints the report"
+    option(group, "--serve", serves)
+    option(group, "--cwd FOLDER", "run the client here; then the checks make no files")
     command.protocol_argument(group)
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="for an answer that needs no user (10)")
-    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    _run_arguments(group, "client", "for an answer that needs no user (10)")
     report_arguments(parser)
     parser.set_defaults(takes_agent=True)
 
@@ -434,7 +412,7 @@ def run(options: argparse.Namespace) -> int:
 def _trace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = TRACE_EPILOG
     parser.add_argument("file", metavar="FILE", help="a trace of Accord (accord run --trace, accord.TraceFile)")
-    parser.add_argument("--of", choices=("agent", "client", "both"), default="both", help="the side to judge")
+    option(parser, "--of", "the side to judge", choices=("agent", "client", "both"), default="both")
     report_arguments(parser)
 
 
@@ -452,8 +430,8 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--of", choices=("agent", "client"), help="only the checks of this side")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--of", "only the checks of this side", choices=("agent", "client"))
+    option(parser, "--json", "print JSON")
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -471,7 +449,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _explain_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a check, as `accord check list` prints it")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--json", "print JSON")
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ from accord_tools.cli.agent_options import (
     protocol_argument,
     protocol_versions,
 )
-from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table, streams, width, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
 from accord_tools.presentation.appearance import Style
@@ -58,6 +58,7 @@ __all__ = [
     "add_commands",
     "agent_arguments",
     "chosen_agent",
+    "option",
     "paint",
     "print_error",
     "print_json",
