@@ -27,7 +27,7 @@ from accord.session.placeholders import from_base64, placeholder, png_size
 from accord.session.values import whole_part
 from accord_tools.cli.console import CommandStreams, for_people, streams, width
 from accord_tools.cli.output import Output
-from accord_tools.cli.view import Opened, View
+from accord_tools.cli.view import Opened, TurnView
 from accord_tools.pictures.terminal_graphics import Cell, fitted, iterm2, kitty
 from accord_tools.presentation.appearance import Pictures
 from accord_tools.presentation.spinner import Spinner
@@ -79,7 +79,7 @@ NAME = 40
 """Columns of an agent's name."""
 
 
-class Display(View):
+class Display(TurnView):
     """Shows one turn.
 
     `shows_work` is whether anything but the answer is shown; `details` adds changes and outputs. Quiet, only errors and

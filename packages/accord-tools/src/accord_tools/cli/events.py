@@ -23,7 +23,7 @@ from accord.printable import printable
 from accord_tools.cli.console import for_people, write_out
 from accord_tools.cli.exit_codes import exit_code, one_line
 from accord_tools.cli.output import Output
-from accord_tools.cli.view import Opened, QuestionOrder, View
+from accord_tools.cli.view import Opened, QuestionOrder, TurnView
 
 if TYPE_CHECKING:
     from accord import Outcome, RemoteSession, Reply, TraceEvent
@@ -78,7 +78,7 @@ class WireUpdates:
         self._is_over = True
 
 
-class Events(View):
+class Events(TurnView):
     """Shows a turn as JSON lines."""
 
     keeps_wire = True

@@ -21,7 +21,7 @@ import argparse
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from accord import ConfigurationError
 from accord.printable import label
@@ -42,8 +42,11 @@ if TYPE_CHECKING:
         v1,
     )
     from accord.services import Choice, Level, UsePermissions
-    from accord_tools.cli.view import View
+    from accord_tools.cli.display import Display
+    from accord_tools.cli.events import Events
     from accord_tools.presentation.work_lines import Writes
+
+    View: TypeAlias = Display | Events
 
 
 REPORTED = 5

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from accord_tools.cli.events import WireUpdates
     from accord_tools.cli.output import Output
+    from accord_tools.cli.permission_options import View
     from accord_tools.cli.run_turn import TurnRunner
-    from accord_tools.cli.view import View
 
 
 LARGEST_INPUT = 10_000_000

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from accord.trace import Observer
     from accord_tools.cli.events import WireUpdates
     from accord_tools.cli.output import Output
-    from accord_tools.cli.permission_options import RunClient
-    from accord_tools.cli.view import View
+    from accord_tools.cli.permission_options import RunClient, View
     from accord_tools.presentation.styled_text import Paragraph
     from accord_tools.tap.recorder import Recording
 

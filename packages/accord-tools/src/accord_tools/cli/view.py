@@ -10,9 +10,8 @@ in the queue, which is why text counts by its length.
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -20,8 +19,7 @@ import msgspec
 from accord import updates, v1
 
 if TYPE_CHECKING:
-    from accord import AccordError, Outcome, RemoteSession, Reply, ServedSession, Terminal
-    from accord_tools.presentation.styled_text import Paragraph
+    from accord import RemoteSession, ServedSession, Terminal
 
 
 class QuestionOrder:
@@ -123,8 +121,8 @@ class FailedCommands:
         return self._endings.get(terminal_id)
 
 
-class View(ABC):
-    """Shows one turn."""
+class TurnView:
+    """The common part of the views, which are `Display` and `Events`."""
 
     keeps_wire = False
     """Whether it needs the updates as the JSON that they came as."""
@@ -136,57 +134,8 @@ class View(ABC):
         self.question_order = question_order or QuestionOrder()
         self.failed_commands = FailedCommands()
 
-    @abstractmethod
-    def waiting(self, text: str) -> None:
-        """Show what is being waited for, if there is a place for that."""
-
-    @abstractmethod
-    async def opened(self, opened: Opened) -> None:
-        """Show that the session is open, and its first updates."""
-
-    def data(self, value: object) -> None:  # noqa: B027
+    def data(self, value: object) -> None:
         """Show the answer as data, where it is not shown as text."""
 
-    @abstractmethod
-    async def prompted(self, session: RemoteSession) -> None:
-        """Take note that the prompt was sent just now."""
-
-    @abstractmethod
-    async def follow(self, reply: Reply) -> None:
-        """Show the updates of a turn until its end."""
-
-    @abstractmethod
-    async def ended(self, session: RemoteSession, outcome: Outcome) -> None:
-        """Show how the turn ended."""
-
-    def stop(self) -> None:  # noqa: B027
+    def stop(self) -> None:
         """Remove moving parts, because the command ends."""
-
-    @abstractmethod
-    async def failed(self, error: AccordError) -> None:
-        """Show the error that ended the turn, but for the line on standard error."""
-
-    @abstractmethod
-    def summary(self, *groups: Iterable[Paragraph]) -> None:
-        """Show the summary after the turn: the written files, and the session."""
-
-    @abstractmethod
-    def interrupted(self) -> None:
-        """Show that the agent was asked to stop."""
-
-    @abstractmethod
-    def agent_line(self, text: str) -> None:
-        """Show a line of the agent's standard error."""
-
-    @property
-    @abstractmethod
-    def is_asking(self) -> bool:
-        """Whether a question to the user is open."""
-
-    @abstractmethod
-    def note(self, text: str) -> None:
-        """Show our line on standard error."""
-
-    @abstractmethod
-    def asking(self) -> AbstractAsyncContextManager[None]:
-        """During a question: earlier output is shown first, and nothing is printed over the question."""
