@@ -135,10 +135,13 @@ _NOT_IN_V1: dict[type[Shape], str] = {
 }
 
 
-def _fill(way: Way, here: ModuleType, there: ModuleType, renamed: _Classes, missing: dict[type[Shape], str]) -> None:
+_Named: TypeAlias = dict[str, type[Shape]]
+
+
+def _fill(way: Way, here: _Named, there: _Named, renamed: _Classes, missing: dict[type[Shape], str]) -> None:
     """Add a row for each class of a version that is not shared by both."""
-    for name, cls in _classes(here).items():
-        target = renamed.get(cls) or _classes(there).get(name)
+    for name, cls in here.items():
+        target = renamed.get(cls) or there.get(name)
         if cls in missing:
             way.refusal(cls, missing[cls])
         elif target is None:
@@ -147,7 +150,7 @@ def _fill(way: Way, here: ModuleType, there: ModuleType, renamed: _Classes, miss
             way.pair(cls, target)
 
 
-def _classes(version: ModuleType) -> dict[str, type[Shape]]:
+def _classes(version: ModuleType) -> _Named:
     public = {name: getattr(version, name) for name in dir(version)}
     return {name: cls for name, cls in public.items() if isinstance(cls, type) and issubclass(cls, Shape)}
 
@@ -156,8 +159,9 @@ def _back(table: dict[Any, Any]) -> dict[Any, Any]:
     return {value: key for key, value in table.items()}
 
 
-_fill(UP, v1, v2, _RENAMED, _NOT_IN_V2)
-_fill(DOWN, v2, v1, _back(_RENAMED), _NOT_IN_V1)
+_IN_V1, _IN_V2 = _classes(v1), _classes(v2)
+_fill(UP, _IN_V1, _IN_V2, _RENAMED, _NOT_IN_V2)
+_fill(DOWN, _IN_V2, _IN_V1, _back(_RENAMED), _NOT_IN_V1)
 
 for _cls, _names in _RENAMED_FIELDS.items():
     UP.names[_cls] = _back(_names)
