@@ -46,8 +46,7 @@ def _pairs(results: Results) -> Iterator[str]:
         "## SDKs",
         "",
         "Each SDK has a small client and a small agent, written with the SDK's own API only. All take the same",
-        "steps, one for each behaviour, and must get the same results: from `initialize` and logins over every",
-        "update and question to cancelled turns, restarts, unknown values, and messages of 10 MB.",
+        "steps, from `initialize` to messages of 10 MB, and must get the same results.",
         "",
     )
     yield from (_row("SDK", columns), _row("---", ["---"] * len(columns)))
@@ -72,13 +71,13 @@ def _sign(results: Results, pair: Pair, behaviour: str) -> str:
 
 
 def _reasons() -> Iterator[str]:
-    yield from ("What did not pass, of a client with an agent:", "")
-    whys: dict[str, dict[str, None]] = {}
+    yield from ("What did not pass, a client with an agent:", "")
+    pairs: dict[str, dict[str, None]] = {}
     for row in rows():
         fault = f" (`interop/faults/{row.fault}`)" if row.fault else ""
-        whys.setdefault(f"{row.client}, {row.agent}", {})[f"{row.why}{fault}"] = None
-    for pair, reasons in whys.items():
-        yield f"- {pair}: {'; '.join(reasons)}."
+        pairs.setdefault(f"{row.why}{fault}", {})[f"{row.client} with {row.agent}"] = None
+    for why, found in pairs.items():
+        yield f"- {', '.join(found)}: {why}."
     yield ""
 
 

@@ -36,7 +36,7 @@ PROSE = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "docs/*.md", "docs/coming-
 STRINGS = "packages/*/src/**/*.py"
 
 WORDS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "docs": (48_500, ("docs/*.md", "docs/coming-from/*.md")),
+    "docs": (45_000, ("docs/*.md", "docs/coming-from/*.md")),
     "docs/design": (24_500, ("docs/design/*.md",)),
 }
 """How many words these pages may have together, as `wc -w` counts them. The numbers only shrink."""

@@ -1,22 +1,14 @@
-"""Writes the tables of docs/v2.md: what version 2 adds and removes, from the official schema's facts.
-
-    python tools/v2_tables.py            rewrite the marked parts of the page
-    python tools/v2_tables.py --check    only say whether they are up to date
-
-The site has the types that changed. A marked part begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`.
-"""
+"""Makes the site's tables of what version 2 adds, removes and changes, from the official schema's facts."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "v2.md"
 
 Facts = dict[str, Any]
 
@@ -141,11 +133,6 @@ def _shape(said: str) -> str:
 
 # The page
 
-PARTS: dict[str, Callable[[], Iterator[str]]] = {
-    "methods": methods,
-    "updates": updates,
-}
-
 
 def head(*titles: str) -> Iterator[str]:
     yield row(*titles)
@@ -162,26 +149,3 @@ def code(text: str) -> str:
 
 def unstable(is_stable: bool) -> str:
     return "" if is_stable else " (unstable)"
-
-
-def updated(page: str) -> str:
-    """The page with every marked part as it should be."""
-
-    def part(found: re.Match[str]) -> str:
-        lines = "\n".join(PARTS[found["name"]]())
-        return f"<!-- generated: {found['name']} -->\n{lines}\n<!-- end -->"
-
-    return re.sub(r"<!-- generated: (?P<name>[\w ]+) -->\n.*?<!-- end -->", part, page, flags=re.DOTALL)
-
-
-def main() -> None:
-    page = PAGE.read_text()
-    if updated(page) == page:
-        return
-    if "--check" in sys.argv:
-        sys.exit(f"{PAGE.name} is not up to date: run python tools/v2_tables.py")
-    PAGE.write_text(updated(page))
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,7 @@ from tools.website.page import Page
 
 from accord_tools.cli.agent_options import agent_options_parser
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
-from accord_tools.tui import slash
+from accord_tools.tui import key_bindings, slash
 
 WIDTH = "88"
 """Columns of a help text; a page shows about 90."""
@@ -59,7 +59,7 @@ def page_of(parser: argparse.ArgumentParser, name: str) -> str:
     for _, inner in every_command(parser):
         lines += ["", f"## {inner.prog}", "", *help_of(inner)]
     if name == "chat":
-        lines += ["", "## Commands in the chat", "", slash.table()]
+        lines += ["", "## Commands in the chat", "", slash.table(), "", "## Keys in the chat", "", key_bindings.table()]
     return "\n".join([*lines, ""])
 
 

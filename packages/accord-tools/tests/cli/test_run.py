@@ -387,7 +387,7 @@ def test_rules_allow_exact_uses_where_no_user_can_be_asked(run: Run) -> None:
 def test_the_rules_of_the_guide_are_valid() -> None:
     guide = Path(__file__).parents[4] / "docs" / "run.md"
     [rules] = re.findall(r"```toml\n(.*?)```", guide.read_text(), re.DOTALL)
-    assert len(accord.PermissionPolicy.parse(rules).rules) == 3
+    assert len(accord.PermissionPolicy.parse(rules).rules) == 2
 
 
 def test_the_option_and_the_settings_know_the_levels_of_the_library() -> None:

@@ -1,7 +1,6 @@
-"""Settings, and the tables of the guide."""
+"""Settings, keys and commands of the chat."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,6 @@ from accord_tools.tui.chat_app import ChatApp
 from accord_tools.tui.chat_settings import parse, read_settings
 from tests.waiting import eventually
 
-GUIDE = Path(__file__).parents[4] / "docs" / "chat.md"
-
 
 def answering():
     agent = accord.Agent("any")
@@ -24,11 +21,6 @@ def answering():
         await turn.say("yes")
 
     return agent
-
-
-def test_the_guide_has_the_keys_of_the_table():
-    [keys] = re.findall(r"<!-- generated: keys -->\n(.*?)\n?<!-- end -->", GUIDE.read_text(), re.DOTALL)
-    assert keys.strip() == key_bindings.table()
 
 
 def test_every_key_and_every_command_has_its_action():

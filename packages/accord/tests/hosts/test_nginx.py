@@ -48,11 +48,10 @@ def example_for(hosts):
     return text
 
 
-def documented(page, addresses):
-    """The block of nginx on a page of the documents, with these addresses in place of those it names."""
-    text = (ROOT / "docs" / page).read_text().partition("```nginx\n")[2].partition("```")[0]
-    for named, address in addresses.items():
-        text = _replaced(text, named, address)
+def documented(server):
+    """The configuration of the page on deploying, for this server."""
+    text = (ROOT / "docs" / "deploying.md").read_text().partition("```nginx\n")[2].partition("```")[0]
+    text = _replaced(text, "127.0.0.1:8000", _address(server.url))
     text = _replaced(text, "server {\n", "server {\n    listen 8000;\n")
     return f"events {{ worker_connections 64; }}\nhttp {{\n{text}}}\n"
 
@@ -97,14 +96,13 @@ async def nginx_before(text, folder):
 
 
 @pytest.mark.parametrize("way", ["http1", "websocket"])
-async def test_hosts_answer_behind_the_nginx_of_the_documents(tmp_path, way):
+async def test_hosts_answer_behind_the_nginx_of_the_example(tmp_path, way):
     async with AsyncExitStack() as stack:
         start = lambda: serving(an_agent(), hosts=accord.Hosts(tmp_path / "hosts.sqlite3"))  # noqa: E731
         hosts = [await stack.enter_async_context(start()) for _ in range(3)]
         for host in hosts:
             await eventually(lambda host=host: len(host.app.cluster.peers.ready()) == 2)
-        addresses = {f"10.0.3.{number}:8000": _address(host.url) for number, host in enumerate(hosts, 7)}
-        url = await stack.enter_async_context(nginx_before(documented("hosts.md", addresses), tmp_path))
+        url = await stack.enter_async_context(nginx_before(example_for(hosts), tmp_path))
         editor = await stack.enter_async_context(editor_on(url, way))
         session = await editor.open_session()
         for word in ("one", "two", "three"):
@@ -115,7 +113,7 @@ async def test_hosts_answer_behind_the_nginx_of_the_documents(tmp_path, way):
 @pytest.mark.parametrize("way", ["http1", "websocket"])
 async def test_a_server_answers_behind_the_nginx_of_the_documents(tmp_path, way):
     async with serving(an_agent()) as server:
-        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented(server)
         async with nginx_before(text, tmp_path) as url, editor_on(url, way) as editor:
             session = await editor.open_session()
             await editor.prompt(session, "hello")
@@ -126,7 +124,7 @@ async def test_the_log_names_the_client_that_a_trusted_nginx_names(tmp_path, cap
     caplog.set_level(logging.INFO, "accord.http.access")
     access = Access(hosts=["localhost"], proxies=["127.0.0.1"])
     async with serving(an_agent(), access=access) as server:
-        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented(server)
         async with nginx_before(text, tmp_path) as url, asyncio.timeout(DEADLINE):
             address = _address(url).split(":")
             reader, writer = await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0))
@@ -140,7 +138,7 @@ async def test_the_log_names_the_client_that_a_trusted_nginx_names(tmp_path, cap
 
 async def test_without_the_host_of_the_client_the_answer_and_the_log_say_what_to_do(tmp_path, caplog):
     async with serving(an_agent()) as server:
-        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented(server)
         text = _replaced(text, "proxy_set_header Host localhost;", "proxy_set_header Host agents.example;")
         async with nginx_before(text, tmp_path) as url:
             with pytest.raises(accord.ConnectionClosed, match=r"421.*agents\.example.*--allow-host"):
