@@ -138,13 +138,15 @@ class AcpModel(Model[None]):
         if parameters.function_tools:
             names = ", ".join(it.name for it in parameters.function_tools)
             raise UserError(f"an ACP agent uses its own tools and cannot call these: {names}; leave them out")
-        told = max((at + 1 for at, it in enumerate(messages) if isinstance(it, of.ModelResponse)), default=0)
+        sent_count = max((at + 1 for at, it in enumerate(messages) if isinstance(it, of.ModelResponse)), default=0)
         instructions = "\n\n".join(it.content for it in self._get_instruction_parts(messages, parameters) or ())
         try:
-            session = self._sessions.pop(_key(messages[:told]), None)
+            session = self._sessions.pop(_key(messages[:sent_count]), None)
             if session is None or not session.is_open:
-                session, told = await self._agent.new_session(), 0
-            blocks = [block for message in messages[told:] for block in _blocks(message, names_speaker=told == 0)]
+                session, sent_count = await self._agent.new_session(), 0
+            blocks = [
+                block for message in messages[sent_count:] for block in _blocks(message, names_speaker=sent_count == 0)
+            ]
             async with session.prompt([*([instructions] if instructions else []), *blocks]) as reply:
                 answer = AcpAnswer(parameters, reply, self.model_name)
                 yield answer

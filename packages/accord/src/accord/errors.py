@@ -204,7 +204,7 @@ class ConnectionClosed(AccordError):
     """
 
     def __init__(self, reason: EndReason, detail: str = "", *, exit_code: int | None = None, stderr: str = "") -> None:
-        text = detail or _WHAT_ENDED[reason]
+        text = detail or _END_TEXTS[reason]
         if exit_code is not None:
             text += f" (exit code {exit_code})" if exit_code >= 0 else f" (killed by signal {-exit_code})"
         if last_words := stderr.strip():
@@ -268,7 +268,7 @@ class StaleSuggestion(AccordError):
     """A suggestion was accepted for a document that has changed since; ask for suggestions again."""
 
 
-_WHAT_ENDED: dict[EndReason, str] = {
+_END_TEXTS: dict[EndReason, str] = {
     "closed": "the connection was closed",
     "peer_closed": "the other side closed the connection",
     "broken": "the connection broke",

@@ -249,12 +249,12 @@ def _origin() -> dict[str, Any]:
     from pathlib import Path
 
     try:
-        told = distribution("accord").read_text("direct_url.json")
+        origin_text = distribution("accord").read_text("direct_url.json")
     except PackageNotFoundError:
         source = Path(__file__).parents[2]
         is_checkout = (source / "pyproject.toml").is_file()
         return {"url": source.as_uri(), "dir_info": {"editable": True}} if is_checkout else {}
-    origin: dict[str, Any] = json.loads(told) if told else {}
+    origin: dict[str, Any] = json.loads(origin_text) if origin_text else {}
     return origin
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import accord
 from accord import CapabilityMissing, Client, updates, v1
-from accord.client.remote_subagent import KEPT
+from accord.client.remote_subagent import MOST_TRANSCRIPTS
 from tests.client.conftest import staged
 from tests.client.delegating_agent import agent as delegating
 from tests.client.v2.conftest import staged_v2
@@ -163,12 +163,12 @@ async def test_a_subagent_cannot_be_prompted_or_closed():
 async def test_a_session_keeps_what_its_latest_subagents_said():
     async with staged() as on:
         session = await on.session()
-        for number in range(KEPT + 5):
+        for number in range(MOST_TRANSCRIPTS + 5):
             announce(on, f"c{number}", title=str(number))
             say(on, "hello", f"c{number}")
         await everything_read(on)
         kept = session.subagents
-        assert list(kept) == [f"c{number}" for number in range(5, KEPT + 5)]
+        assert list(kept) == [f"c{number}" for number in range(5, MOST_TRANSCRIPTS + 5)]
         assert {it.text for it in kept.values()} == {"hello"}
 
 

@@ -314,7 +314,7 @@ def test_display_terminals_keep_the_end_of_long_outputs():
     assert (terminals["t"].text, terminals["t"].exit_code, terminals["t"].has_ended) == ("all", 1, True)
     for _ in range(30):
         say(terminal_output_delta={"terminal_id": "t", "data": "x" * 100_000})
-    assert len(terminals["t"].text) <= 2 * adapter_conventions.KEPT
+    assert len(terminals["t"].text) <= 2 * adapter_conventions.OUTPUT_LIMIT
     assert terminals["t"].forgotten > 0
 
 

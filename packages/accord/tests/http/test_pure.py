@@ -9,7 +9,7 @@ from accord.http.message_numbers import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback
 from accord.http.server.http_connection import with_connection_id
-from accord.http.server.streams import NotKept, Streams
+from accord.http.server.streams import NotReplayable, Streams
 from accord.http.server.unanswered_requests import StreamRoute, UnansweredRequests
 from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
@@ -224,10 +224,10 @@ def test_a_stream_that_is_resumed_too_late_raises_an_error():
     put(streams, *(update("one", str(number)) for number in range(10)))
     stream = streams.session("one")
     last = streams.take(stream, 10**6)[-1].number
-    with pytest.raises(NotKept):
+    with pytest.raises(NotReplayable):
         streams.resume(stream, 1)
     streams.resume(stream, last)
-    with pytest.raises(NotKept):
+    with pytest.raises(NotReplayable):
         streams.resume(stream, last + 1)
 
 
@@ -237,8 +237,8 @@ def test_the_bytes_of_kept_messages_are_bounded():
     for _ in range(100):
         put(streams, update("one", "x" * 1000))
         streams.take(stream, 10**6)
-    assert streams._kept_bytes <= 10_000
-    assert len(streams._kept) < 10
+    assert streams._replayable_bytes <= 10_000
+    assert len(streams._replayable) < 10
 
 
 def test_the_session_of_a_message_is_read_from_its_top_level_only():

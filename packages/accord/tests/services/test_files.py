@@ -295,7 +295,7 @@ async def test_what_took_the_name_of_a_changed_file_is_left(project, session, tm
 
 async def test_the_journal_forgets_its_oldest_changes(project, session):
     files = Files()
-    files.changes._kept = 1000
+    files.changes._most_bytes = 1000
     for number in range(50):
         await files.write(session, str(project / f"{number}"), "x" * 100)
     assert [change.path.name for change in files.changes] == [str(number) for number in range(40, 50)]

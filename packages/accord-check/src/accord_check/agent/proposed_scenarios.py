@@ -61,14 +61,14 @@ async def _initial_options(context: ScenarioContext, link: Link, options: list[d
     wanted = _initial(context, id_of(option), value)
     opened = await link.ask("session/new", context.place(configOptions=[wanted]))
     if context.answered("lint.options.initial-applied", opened):
-        told = _value_told(opened, option)
-        verdict = told == value or f"the option {id_of(option)!r} was to be {value!r}, and is {told!r}"
+        reported = _reported_value(opened, option)
+        verdict = reported == value or f"the option {id_of(option)!r} was to be {value!r}, and is {reported!r}"
         context.judge("lint.options.initial-applied", verdict, opened.frame, opened.answered)
     odd = [_initial(context, "accord-check-no-such-option"), _initial(context, id_of(option))]
     opened = await link.ask("session/new", context.place(configOptions=odd))
     if context.answered("lint.options.initial-ignored", opened):
-        told = _value_told(opened, option)
-        verdict = told in (values_of(option) or ()) or f"the option {id_of(option)!r} became {told!r}"
+        reported = _reported_value(opened, option)
+        verdict = reported in (values_of(option) or ()) or f"the option {id_of(option)!r} became {reported!r}"
         context.judge("lint.options.initial-ignored", verdict, opened.frame, opened.answered)
     twice = context.place(configOptions=[wanted, wanted])
     await context.refuses(link, "lint.options.initial-twice", "session/new", twice)
@@ -78,10 +78,10 @@ def _initial(context: ScenarioContext, option: Any, value: Any = "accord-check-n
     return {"configId": option, "value": value, **({"type": "id"} if context.version == 2 else {})}
 
 
-def _value_told(opened: Exchange, option: dict[str, Any]) -> Any:
+def _reported_value(opened: Exchange, option: dict[str, Any]) -> Any:
     """The value of this option in an answer that opens a session."""
-    told = [it for it in objects(opened.fields.get("configOptions")) if id_of(it) == id_of(option)]
-    return told[0].get("currentValue") if told else None
+    reported = [it for it in objects(opened.fields.get("configOptions")) if id_of(it) == id_of(option)]
+    return reported[0].get("currentValue") if reported else None
 
 
 async def session_cursors(context: ScenarioContext) -> None:

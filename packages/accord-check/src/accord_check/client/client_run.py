@@ -403,7 +403,7 @@ class _ManualRun(_AgentStarts):
         with suppress(Gone):
             while True:
                 if scenario is None:
-                    run.say(self._what_is_left())
+                    run.say(self._remaining_work())
                     run.finish()
                 else:
                     if self._progress is not None:
@@ -422,7 +422,7 @@ class _ManualRun(_AgentStarts):
         named = [scenario for scenario in here if scenario.name == name]
         return next(iter(named or [scenario for scenario in here if scenario in self._unplayed]), None)
 
-    def _what_is_left(self) -> str:
+    def _remaining_work(self) -> str:
         names = ", ".join(scenario.name for scenario in self._unplayed)
         more = f"Start the agent again for: {names}. " if names else "Every scenario was played. "
         return f"{more}Ctrl-C ends the checks, and prints the report. "

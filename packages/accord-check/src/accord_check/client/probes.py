@@ -201,7 +201,7 @@ async def run_terminals(run: ScenarioRun, folder: Path) -> None:
     if not run.declares("terminal"):
         run.skip(TERMINAL_CHECKS, "the client does not declare terminal")
         return
-    if not await _as_told(run, folder):
+    if not await _runs_as_requested(run, folder):
         return
     await _long(run)
     await _killed(run, folder)
@@ -222,7 +222,7 @@ async def _made(
 
 
 async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.answers", **params: Any) -> Exchange:
-    """Call one of the five methods; that it is answered is judged as the check `owed`."""
+    """Call one of the five methods; that it is answered is judged as the check `judged_as`."""
     exchange = await run.must_answer(run.call_here(f"terminal/{name}", **params), judged_as)
     missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
     verdict = not missing or f"the client declares terminal, and does not know terminal/{name}"
@@ -232,7 +232,7 @@ async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.ans
     return exchange
 
 
-async def _as_told(run: ScenarioRun, folder: Path) -> bool:
+async def _runs_as_requested(run: ScenarioRun, folder: Path) -> bool:
     variables = [{"name": "ACCORD_CHECK", "value": "a value"}]
     made = await _made(run, TELLS, *ARGUMENTS, env=variables, cwd=str(folder))
     if made is None:
@@ -243,14 +243,14 @@ async def _as_told(run: ScenarioRun, folder: Path) -> bool:
     with suppress(ValueError):
         output = json.loads(str(output))
     wanted = [ARGUMENTS, "a value", str(folder)]
-    is_told: bool = output == wanted
-    verdict = is_told or f"the command printed {output!r:.200}, not {wanted!r}"
+    is_right: bool = output == wanted
+    verdict = is_right or f"the command printed {output!r:.200}, not {wanted!r}"
     run.judged("terminal.create.as-told", verdict, exchange.answered)
     await _method(run, "release", terminalId=made)
     await _method(run, "output", terminalId=made)  # refused, which every trace shows
-    if not is_told:
+    if not is_right:
         run.skip(TERMINAL_CHECKS, "commands do not run as they were told")
-    return is_told
+    return is_right
 
 
 async def _long(run: ScenarioRun) -> None:

@@ -38,7 +38,7 @@ class WireUpdates:
 
     def __init__(self, most: int = MOST_EARLY) -> None:
         self._most = most
-        self._kept: list[tuple[str, bytes]] = []
+        self._early: list[tuple[str, bytes]] = []
         self._size = 0
         self._is_over = False
 
@@ -63,14 +63,14 @@ class WireUpdates:
             return
         self._size += len(update)
         if self._size <= self._most:
-            self._kept.append((session_id, update))
+            self._early.append((session_id, update))
 
     def take(self, session_id: str) -> list[bytes]:
         """Return the updates of this session so far, each once; raises Overflow if there were too many to keep."""
         if self._size > self._most:
             raise Overflow(f"the updates before the prompt exceed {self._most:,} bytes; leave out --replay")
-        taken = [update for address, update in self._kept if address == session_id]
-        self._kept.clear()
+        taken = [update for address, update in self._early if address == session_id]
+        self._early.clear()
         return taken
 
     def stop(self) -> None:

@@ -41,15 +41,15 @@ class ReloadingHost(WrappedHost):
         return len(ending)
 
 
-async def end_on_change(host: ReloadingHost, files: WatchedFiles, told: Callable[[str, int], None]) -> None:
+async def end_on_change(host: ReloadingHost, files: WatchedFiles, report: Callable[[str, int], None]) -> None:
     """End the connections of this host after each change of the files.
 
-    `told` is called with the file that changed, and how many connections were ended.
+    `report` is called with the file that changed, and how many connections were ended.
     """
     while True:
         await files.change()
         for file in files.take_changes()[:1]:
-            told(file, await host.end_connections())
+            report(file, await host.end_connections())
 
 
 class RecordedHost(WrappedHost):

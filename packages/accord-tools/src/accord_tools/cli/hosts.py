@@ -41,7 +41,7 @@ hosts keeps, and reach the peer port of each host. With --shared, the agent of a
 
 ACTIONS = ("drain", "sessions", "end", "revoke")
 
-WHAT = {"drain": "the name or the id of a host", "end": "the id of a session", "revoke": "the name of an owner"}
+SUBJECTS = {"drain": "the name or the id of a host", "end": "the id of a session", "revoke": "the name of an owner"}
 
 HEADING = ("NAME", "ID", "ADDRESS", "STATE", "CONNECTIONS", "LOAD")
 
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             raise WrongUsage(f"unknown action {options.action!r}{nearest(options.action, ACTIONS)}")
         if options.name is None and options.action != "sessions":
             raise WrongUsage(
-                f"{options.action} takes {WHAT[options.action]}; see them with: accord hosts {where} sessions"
+                f"{options.action} takes {SUBJECTS[options.action]}; see them with: accord hosts {where} sessions"
             )
         asyncio.run(_operate(options))
         return ENDED_WELL
@@ -156,11 +156,11 @@ def _named(name: str, hosts: Sequence[HostRow]) -> HostRow:
     return found[0]
 
 
-def _print(told: dict[str, Any], options: argparse.Namespace, text: str) -> None:
+def _print(report: dict[str, Any], options: argparse.Namespace, text: str) -> None:
     if options.json:
         import json
 
-        text = json.dumps(told, ensure_ascii=False)
+        text = json.dumps(report, ensure_ascii=False)
     print_line(text)
 
 

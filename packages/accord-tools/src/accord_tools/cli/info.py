@@ -99,13 +99,13 @@ async def _session(remote: RemoteAgent) -> dict[str, Any]:
 
 async def _commands(session: RemoteSession) -> None:
     """Wait for the session's commands, but not long: an agent may have none."""
-    told = asyncio.Event()
-    stop = session.on_change(lambda _update: told.set() if session.state.commands else None)
+    commands_arrived = asyncio.Event()
+    stop = session.on_change(lambda _update: commands_arrived.set() if session.state.commands else None)
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(COMMANDS_WITHIN):
                 while not session.state.commands:
-                    await told.wait()
+                    await commands_arrived.wait()
     finally:
         stop()
 

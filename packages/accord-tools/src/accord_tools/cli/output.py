@@ -53,7 +53,7 @@ class Output:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._work: queue.SimpleQueue[list[tuple[int, bytes]]] = queue.SimpleQueue()
-        self._given = self._done = 0
+        self._queued = self._done = 0
         """Bytes that were passed to `put` and `aside`, and bytes that were written or dropped."""
         self._busy = False
         self._change = asyncio.Event()
@@ -90,7 +90,7 @@ class Output:
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
         """Hold output back during this block. Earlier output is finished first."""
-        before = self._given
+        before = self._queued
         with suppress(TimeoutError):
             async with asyncio.timeout(None if self._is_terminal else SOON):
                 while self._done < before and not self.closed.is_set():
@@ -118,7 +118,7 @@ class Output:
     def _queue(self, fd: int, data: bytes) -> None:
         self._waiting.append((fd, data))
         self.unwritten += len(data)
-        self._given += len(data)
+        self._queued += len(data)
         self._hand_over()
 
     def _hand_over(self) -> None:

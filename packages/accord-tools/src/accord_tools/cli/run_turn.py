@@ -108,7 +108,7 @@ class _LimitOfStart(Timeout):
     """A limit passed before the prompt; its message names the option."""
 
 
-KEPT = 1024 * 1024
+STATE_LIMIT = 1024 * 1024
 """Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end the turn after Ctrl-C."""
@@ -184,7 +184,7 @@ class TurnRunner:
             unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids
             versions=protocol_versions(options),
             trace=self._observer(trace),
-            limits=Limits(state=KEPT),
+            limits=Limits(state=STATE_LIMIT),
         )
         async with AsyncExitStack() as stack:
             try:

@@ -213,20 +213,20 @@ async def open_session(
         session = await reopen(session_id, options.cwd, mcp_servers=servers)
     last_sessions.remember(_program(options), session.cwd, session.id)
     if (mode := options.mode) is not None:
-        with _as_given(f"--mode {mode}"):
+        with _names_option(f"--mode {mode}"):
             await session.set_mode(mode)
     if (model := options.model) is not None:
-        with _as_given(f"--model {model}"):
+        with _names_option(f"--model {model}"):
             await session.set_model(model)
     for setting in options.settings:
         key, _, value = setting.partition("=")
-        with _as_given(f"--set {setting}"):
+        with _names_option(f"--set {setting}"):
             await session.set_config(key, _value(session, key, value))
     return session
 
 
 @contextmanager
-def _as_given(option: str) -> Generator[None]:
+def _names_option(option: str) -> Generator[None]:
     """Report a value that the agent does not offer as wrong usage of this option."""
     try:
         yield

@@ -123,11 +123,11 @@ class Params:
     """The parameters of a question."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = given
+        self._parameters = given
 
     def number(self, name: str, default: int | None = None, most: int = 2**31) -> int:
         """A whole number that is not negative."""
-        text = self._given.get(name)
+        text = self._parameters.get(name)
         if text is None and default is not None:
             return default
         if text is None or not (text.isascii() and text.isdecimal() and len(text) < 12):
@@ -136,7 +136,7 @@ class Params:
 
     def seconds(self, name: str) -> float | None:
         """Return a time; None if it is not set."""
-        text = self._given.get(name)
+        text = self._parameters.get(name)
         try:
             return None if text is None else float(text)
         except ValueError:
@@ -144,7 +144,7 @@ class Params:
 
     def text(self, name: str, default: str = "") -> str:
         """A text."""
-        return self._given.get(name, default)
+        return self._parameters.get(name, default)
 
 
 async def answer(library: Library, path: str, params: Params) -> Any:

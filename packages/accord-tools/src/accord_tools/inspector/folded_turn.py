@@ -173,11 +173,11 @@ class FoldedTurn:
                 for option in items_of(params.get("options"))[:50]
             ]
             item.data["tool"] = short(body_of(params.get("toolCall")).get("toolCallId"))
-            self._add_told_call(row, params)
+            self._fold_tool_call(row, params)
         self._items.append(item)
         self._by_request[row] = item
 
-    def _add_told_call(self, row: int, params: dict[str, Any]) -> None:
+    def _fold_tool_call(self, row: int, params: dict[str, Any]) -> None:
         """Fold a permission request's changes of its tool call."""
         before = len(self._state)
         try:

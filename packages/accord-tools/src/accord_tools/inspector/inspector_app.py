@@ -223,12 +223,12 @@ class InspectorApp:
         await _start(send, 200, ("content-type", "text/event-stream"))
         leaving = asyncio.create_task(_gone(receive), name="accord inspect: page leaves")
         closing = asyncio.create_task(self._is_closed.wait(), name="accord inspect: server ends")
-        told: object = None
+        last_sent: object = None
         try:
             while not (leaving.done() or closing.done()):
                 status = trace.status()
-                event = b":\n\n" if status == told else b"data: " + encode(status) + b"\n\n"
-                told = status
+                event = b":\n\n" if status == last_sent else b"data: " + encode(status) + b"\n\n"
+                last_sent = status
                 await send({"type": "http.response.body", "body": event, "more_body": True})
                 if status == trace.status():
                     changing = asyncio.create_task(trace.changed(KEEPALIVE), name="accord inspect: trace changes")

@@ -146,12 +146,12 @@ class Library:
 
     def __init__(self, files: Sequence[Path] = (), *, kept: bool = True) -> None:
         self._files = [path.absolute() for path in files]
-        self._has_kept = kept
+        self._lists_stored = kept
         self._open: OrderedDict[str, OpenTrace] = OrderedDict()
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the traces in the order of the page: the named ones, then live ones and the newest."""
-        kept = {Path(trace.path): trace for trace in self._kept()}
+        kept = {Path(trace.path): trace for trace in self._stored()}
         rows: list[dict[str, Any]] = []
         for path in dict.fromkeys((*self._files, *kept)):
             header = kept[path].header if path in kept else None
@@ -168,13 +168,13 @@ class Library:
             )
         return rows
 
-    def _kept(self) -> list[KeptTrace]:
-        return kept_traces()[:MOST_LISTED] if self._has_kept else []
+    def _stored(self) -> list[KeptTrace]:
+        return kept_traces()[:MOST_LISTED] if self._lists_stored else []
 
     async def open(self, key: str) -> OpenTrace:
         """The trace with this id; raises UnknownTrace."""
         if key not in self._open:
-            paths = (*self._files, *(Path(trace.path) for trace in self._kept()))
+            paths = (*self._files, *(Path(trace.path) for trace in self._stored()))
             path = next((it for it in paths if trace_id(it) == key), None)
             if path is None:
                 raise UnknownTrace("no such trace")

@@ -176,7 +176,7 @@ def _middle(
     words = WORDS
     for kind, old_from, old_to, new_from, new_to in changes:
         if kind == "equal":
-            for offset in _kept(old_to - old_from):
+            for offset in _unchanged(old_to - old_from):
                 if isinstance(offset, DiffLine):
                     yield offset
                 else:
@@ -191,7 +191,7 @@ def _middle(
                 yield DiffLine(sign, None, None, [(f"⋯ {more:,} more lines", "dim")], more)
 
 
-def _kept(count: int) -> Iterator[int | DiffLine]:
+def _unchanged(count: int) -> Iterator[int | DiffLine]:
     """Return which of this many unchanged lines between two changes are shown."""
     if count <= 2 * AROUND + 1:
         yield from range(count)

@@ -290,7 +290,7 @@ def said_of(update: updates.Update) -> v1.ContentBlock | None:
 
 NAME = 30
 """Columns of a subagent's title before its lines."""
-KEPT = 100
+MOST_SUBAGENTS = 100
 """Subagents whose work is followed at the same time."""
 WORDS = 20_000
 """Characters of a subagent's text that are kept until it ends."""
@@ -316,7 +316,7 @@ class SubagentWork:
             return
         name = label(subagent.title or subagent.id, NAME)
         work = self._work.get(subagent.id) or self._new_work()
-        _keep(self._work, subagent.id, work, KEPT)
+        _keep(self._work, subagent.id, work, MOST_SUBAGENTS)
         for line in work.lines(update):
             yield line._replace(spans=[(f"{name}: ", "dim"), *line.spans]).under(MARGIN)
 

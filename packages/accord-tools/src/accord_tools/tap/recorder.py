@@ -47,7 +47,7 @@ class Recording:
         """The descriptor that names the file that is being written."""
         self._plan = plan
         self._compresses = plan.compress or (plan.path or "").endswith(".gz")
-        self._is_kept = plan.path is None
+        self._is_stored = plan.path is None
         named = None if plan.path is None else Path(plan.path.removesuffix(".gz"))
         self._first = named or new_path(plan.command, datetime.fromisoformat(plan.started), plan.pid)
         self._part = 0
@@ -82,7 +82,7 @@ class Recording:
 
     def _next(self) -> None:
         self._part += 1
-        if self._is_kept:
+        if self._is_stored:
             make_room(self._plan.most_folder)
         elif self._plan.most_parts:
             self._remove_oldest_parts()

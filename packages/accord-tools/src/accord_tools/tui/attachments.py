@@ -70,7 +70,7 @@ WITHIN = 5.0
 """Seconds for the program that reads the clipboard."""
 LONGEST = 4096
 """Characters of a pasted text that may be a path."""
-KEPT = 20
+MOST_PASTED = 20
 """Images of the clipboard that are kept, the newest."""
 PROGRAMS: Sequence[Sequence[str]] = (
     ("wl-paste", "--no-newline", "--type", "image/png"),
@@ -118,7 +118,7 @@ def clipboard_image() -> Path:
             continue
         tried.append(command[0])
         if png_size(done.stdout) is not None:
-            return _kept(done.stdout)
+            return _stored(done.stdout)
     if tried:
         raise ValueError("the clipboard holds no image; /image FILE attaches a file")
     raise ValueError(
@@ -126,10 +126,10 @@ def clipboard_image() -> Path:
     )
 
 
-def _kept(content: bytes) -> Path:
+def _stored(content: bytes) -> Path:
     folder = state_folder() / "chat" / "pasted"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for old in sorted(folder.glob("*.png"))[: -(KEPT - 1)]:
+    for old in sorted(folder.glob("*.png"))[: -(MOST_PASTED - 1)]:
         old.unlink(missing_ok=True)
     path = folder / f"{time.time_ns()}.png"
     replace_file(path, content)

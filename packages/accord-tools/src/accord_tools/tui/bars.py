@@ -132,10 +132,10 @@ def _steps(entries: Sequence[updates.PlanEntry], most: int) -> list[Paragraph]:
 
 def extensions(session: RemoteSession | None, shown: Iterable[type[Extension[Any]]]) -> list[Paragraph]:
     """Return the summaries of the protocol's extensions about the session, such as its goal: one line each."""
-    told = {} if session is None else {it.label or it.name: session.extension(it).summary for it in shown}
+    summaries = {} if session is None else {it.label or it.name: session.extension(it).summary for it in shown}
     return [
         Paragraph([(label(said, 300), "")], ((f" {label(name, 30)} ", "accent"),), wrap="cut")
-        for name, said in told.items()
+        for name, said in summaries.items()
         if said
     ]
 

@@ -32,7 +32,7 @@ from accord_tools.tui.connection import AgentConnection, explained
 from accord_tools.tui.questions import BudgetAsked, Question
 from accord_tools.tui.user_command import UserCommand
 
-KEPT = 64
+MOST_TERMINALS = 64
 """Commands that run here whose output is kept for a conversation, the newest."""
 
 
@@ -437,7 +437,7 @@ class Conversation:
     def add_terminal(self, terminal: Terminal) -> None:
         """Show the output of a command that runs here."""
         self._lent[terminal.id] = terminal
-        for old in list(self._lent)[:-KEPT]:
+        for old in list(self._lent)[:-MOST_TERMINALS]:
             del self._lent[old]
 
     def terminal_changed(self, terminal_id: str) -> None:
@@ -456,8 +456,8 @@ class Conversation:
             return _terminal_view(lent.text, lent.exit_status, " ".join(lent.command))
         if (display := self._display.get(terminal_id)) is not None:
             return _terminal_view(display.text, display if display.has_ended else None, None)
-        told: Any = self.state.terminals.get(v1.TerminalId(terminal_id))
-        return None if told is None else _terminal_view(told.text, told.exit_status, told.command)
+        terminal: Any = self.state.terminals.get(v1.TerminalId(terminal_id))
+        return None if terminal is None else _terminal_view(terminal.text, terminal.exit_status, terminal.command)
 
     async def kill_commands(self, terminal_ids: Sequence[str]) -> None:
         """End those of these commands that run here for the agent."""

@@ -141,7 +141,7 @@ def keep_words(words: SessionWords) -> None:
         kept[:] = [*(it for it in kept if (it.program, it.session_id) != key), words][-MOST_SESSIONS:]
 
 
-def kept_words(program: str) -> dict[str, SessionWords]:
+def words_by_session(program: str) -> dict[str, SessionWords]:
     """Return the stored previews of a program's sessions, by their ids."""
     return {it.session_id: it for it in _WORDS.read() if it.program == program}
 
@@ -227,7 +227,7 @@ async def session_entries(
     """Return the agent's listed sessions, the latest first; if it lists none, those that we opened."""
     remote = await conversation.connection.ready()
     program = program_of(conversation)
-    kept = await asyncio.to_thread(kept_words, program)
+    kept = await asyncio.to_thread(words_by_session, program)
     for one in open_here:
         if one.connection is conversation.connection and (words := words_of(one)) is not None:
             kept[words.session_id] = words

@@ -65,14 +65,14 @@ class PictureStrip(Strip):
 
     def crop(self, start: int, end: int | None = None) -> Strip:
         """Return some of the cells, with the image if it is whole."""
-        return self._kept(super().crop(start, end), start)
+        return self._with_pictures(super().crop(start, end), start)
 
     def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
         """Return the parts between cuts; the image stays with a part that has all of it."""
         parts: list[Strip] = []
         start = 0
         for part in super().divide(cuts):
-            parts.append(self._kept(part, start))
+            parts.append(self._with_pictures(part, start))
             start += part.cell_length
         return parts
 
@@ -80,7 +80,7 @@ class PictureStrip(Strip):
         """The same image over other cells."""
         return PictureStrip(strip, strip.cell_length, self.overlay)
 
-    def _kept(self, part: Strip, start: int) -> Strip:
+    def _with_pictures(self, part: Strip, start: int) -> Strip:
         overlay = self.overlay
         if part is self or start > overlay.start or overlay.end > start + part.cell_length:
             return part

@@ -164,16 +164,18 @@ def _line(event: TraceEvent, *, is_open: bool) -> Paragraph:
     size = (f"  {len(frame):,} bytes", "dim")
     shown = (masked(frame) or frame)[:LONGEST].decode("utf-8", "replace")
     if not is_open:
-        return Paragraph([(_what(event), "bold"), size, (f"  {label(shown, 400)}", "dim")], first, first, "cut")
+        return Paragraph([(_event_label(event), "bold"), size, (f"  {label(shown, 400)}", "dim")], first, first, "cut")
     try:
         text = json.dumps(json.loads(shown), ensure_ascii=False)
     except ValueError:
         text = shown
     line = plain(text)[0].text if text else ""
-    return Paragraph([(_what(event), "bold"), size, ("  ", ""), *highlighted_line(line, "json")], first, (("   ", ""),))
+    return Paragraph(
+        [(_event_label(event), "bold"), size, ("  ", ""), *highlighted_line(line, "json")], first, (("   ", ""),)
+    )
 
 
-def _what(event: TraceEvent) -> str:
+def _event_label(event: TraceEvent) -> str:
     match event.message:
         case RequestFrame(method=method) | NotificationFrame(method=method):
             return label(method, 60)

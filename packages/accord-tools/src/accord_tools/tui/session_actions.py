@@ -151,7 +151,7 @@ class SessionActions(ChatShell):
         self.opened(other)
         await self._close(before)
         self.set_draft(other, draft)
-        other.note("Went back", _told_of_rewind(other, point, done), "good", "↶")
+        other.note("Went back", _rewind_report(other, point, done), "good", "↶")
 
     async def _restored(self, conversation: Conversation, point: RewindPoint) -> RestoredFiles:
         """Restore the files; the user decides about those that others have changed since."""
@@ -473,7 +473,7 @@ def _names(paths: Sequence[Path], conversation: Conversation) -> str:
     return ", ".join(label(shortened_path(str(path), str(conversation.folder)), 100) for path in paths)
 
 
-def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: RestoredFiles | None) -> str:
+def _rewind_report(conversation: Conversation, point: RewindPoint, done: RestoredFiles | None) -> str:
     """Describe a rewind, and where the previous session is."""
     lines = ["The session as it was stays in the list of sessions: ctrl+s"]
     if not len(conversation.state) and point.cursor is not None:
@@ -481,12 +481,12 @@ def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: Restor
     if done is None:
         lines += [f"Files stay as they are: {_names(point.files, conversation)}"] if point.files else []
         return "\n".join(lines)
-    told = {
+    sections = {
         "As they were": done.restored,
         "Left, as somebody else has changed them": done.left,
         "Left, as the agent wrote them itself and cannot bring them back": done.unknown,
     }
-    lines += [f"{what}: {_names(paths, conversation)}" for what, paths in told.items() if paths]
+    lines += [f"{what}: {_names(paths, conversation)}" for what, paths in sections.items() if paths]
     if (dropped_at := conversation.connection.files.changes.dropped_at) and point.sent_at <= dropped_at:
         lines.append("Changes that were made earlier are no longer known.")
     return "\n".join(lines)

@@ -55,7 +55,7 @@ class ChatShell(App[int]):
     #conversations { width: 1fr; align-horizontal: center; }
     Transcript { max-width: 102; }
     #side { display: none; height: 100%; border-left: solid $panel; padding: 0 1; overflow: hidden; }
-    #tabs, #work, #attached, #suggested, #told, #plan, #question, #list { height: auto; }
+    #tabs, #work, #attached, #suggested, #extensions, #plan, #question, #list { height: auto; }
     #list { max-height: 8; }
     #foot { height: 1; }
     #top { height: 1; }
@@ -102,7 +102,7 @@ class ChatShell(App[int]):
         with Horizontal(id="middle"):
             yield Container(id="conversations")
             yield Lines(id="side")
-        yield Lines(id="told")
+        yield Lines(id="extensions")
         yield Lines(id="plan")
         yield Lines(id="work")
         yield QuestionBar(self.options.clock)
@@ -194,7 +194,7 @@ class ChatShell(App[int]):
         lines("#top").show_row(bars.top(conversation, width, has_side=side))
         many = len(self.conversations) > 1
         lines("#tabs").show_row(bars.tabs(self.conversations, conversation, width) if many else None)
-        lines("#told").show(bars.extensions(conversation.session, conversation.connection.shown_extensions))
+        lines("#extensions").show(bars.extensions(conversation.session, conversation.connection.shown_extensions))
         lines("#attached").show_row(bars.attached(conversation.attached))
         if conversation.returned:
             self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))

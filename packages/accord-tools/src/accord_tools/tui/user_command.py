@@ -21,7 +21,7 @@ from accord.services import ending_of
 from accord_tools.presentation.command_output import output_lines
 from accord_tools.tui.attachments import Part
 
-KEPT = 1024 * 1024
+OUTPUT_LIMIT = 1024 * 1024
 """Bytes of the output that are kept."""
 LINES = 5_000
 """Lines of the output that `@out` sends, the first ones."""
@@ -47,7 +47,7 @@ class UserCommand:
         """Its folder; after its end, the one to which it has changed."""
         if (name := Path(line.split(maxsplit=1)[0]).name) in FULL_SCREEN:
             raise NeedsScreenError(name)
-        self.terminal = Terminal(v1.TerminalId(f"user_{secrets.token_hex(8)}"), self._words(""), folder, KEPT)
+        self.terminal = Terminal(v1.TerminalId(f"user_{secrets.token_hex(8)}"), self._words(""), folder, OUTPUT_LIMIT)
 
     def _words(self, gone_to: str) -> list[str]:
         """The command as the shell of the user runs it, which writes at the end where it is."""

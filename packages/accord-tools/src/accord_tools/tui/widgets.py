@@ -61,16 +61,16 @@ TIMES = 2
 class Redrawn(Widget):
     """A widget that `draw_again` draws again, if it has changed lately."""
 
-    _owed = 0
+    _repeats_left = 0
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        self._owed = TIMES
+        self._repeats_left = TIMES
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def draw_again(self) -> None:
         """Draw it again; does nothing if it was drawn often enough since its last change."""
-        if self._owed:
-            self._owed -= 1
+        if self._repeats_left:
+            self._repeats_left -= 1
             super().refresh()
 
 

@@ -28,10 +28,10 @@ class Headers(Mapping[str, str]):
     Headers({'X-Key': '***'})
     """
 
-    __slots__ = ("_given",)
+    __slots__ = ("_by_lower_name",)
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        self._given: dict[str, tuple[str, str]] = {}
+        self._by_lower_name: dict[str, tuple[str, str]] = {}
         for name, value in cast("dict[object, object]", dict(given)).items():
             if not isinstance(name, str) or not isinstance(value, str):
                 raise TypeError("headers must be texts by their names; one name or value is not text")
@@ -39,25 +39,25 @@ class Headers(Mapping[str, str]):
                 raise ValueError(f"headers must have names that HTTP allows, got {name[:60]!r}")
             if any(character in value for character in "\r\n\0"):
                 raise ValueError(f"the header {name!r} must be one line of text, got a line break or a null byte")
-            self._given[name.lower()] = name, value
+            self._by_lower_name[name.lower()] = name, value
 
     def __getitem__(self, name: str) -> str:
-        return self._given[name.lower()][1]
+        return self._by_lower_name[name.lower()][1]
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in self._given
+        return isinstance(name, str) and name.lower() in self._by_lower_name
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._given.values())
+        return (name for name, _ in self._by_lower_name.values())
 
     def __len__(self) -> int:
-        return len(self._given)
+        return len(self._by_lower_name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mapping):
             return NotImplemented
         there = {str(name).lower(): value for name, value in cast("Mapping[object, object]", other).items()}
-        return {name: value for name, (_, value) in self._given.items()} == there
+        return {name: value for name, (_, value) in self._by_lower_name.items()} == there
 
     __hash__ = None  # type: ignore[assignment]
 

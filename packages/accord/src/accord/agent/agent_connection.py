@@ -111,12 +111,12 @@ class Router:
         fitting = raw if asked <= version else Raw(codec.encode(with_known_parts(params, version)))
         return VersionChoice(version, route, route.read(fitting))
 
-    def _call(self, read: VersionChoice | VersionRefusal, owed: IncomingRequest) -> Any:
+    def _call(self, read: VersionChoice | VersionRefusal, incoming: IncomingRequest) -> Any:
         if isinstance(read, VersionRefusal):
             raise read.error
         self._choose(read.version)
         self._chosen = read
-        return read.route.call(read.request, owed)
+        return read.route.call(read.request, incoming)
 
     def _answer(self, request_id: RequestId, result: Any) -> bytes:
         assert self._chosen is not None, "a result without a chosen version"

@@ -188,8 +188,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         if self.extensions:
             from accord.schema.extension import declarations, merged_meta
 
-            told = merged_meta(capabilities.meta, declarations(self.extensions, in_answer=False))
-            capabilities = msgspec.structs.replace(capabilities, meta=told or None)
+            meta = merged_meta(capabilities.meta, declarations(self.extensions, in_answer=False))
+            capabilities = msgspec.structs.replace(capabilities, meta=meta or None)
         return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
 
     @property

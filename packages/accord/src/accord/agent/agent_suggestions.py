@@ -320,9 +320,9 @@ class SuggestionRequest:
         if not edits:
             return None
         text = positions_of(self.document)
-        told = [v1.NesTextEdit(text.range(edit.start, edit.end), edit.text) for edit in edits]
+        wire_edits = [v1.NesTextEdit(text.range(edit.start, edit.end), edit.text) for edit in edits]
         position = None if cursor is None else TextDocument(new_text, text.encoding).position(cursor)
-        return v1.NesEditSuggestion(self._new_id(), self.document.uri, told, position)
+        return v1.NesEditSuggestion(self._new_id(), self.document.uri, wire_edits, position)
 
     def _uri(self, file: str | Path | None) -> str:
         return self.document.uri if file is None else uri_of(file, self._folder)
@@ -352,18 +352,18 @@ class MirroredSession:
         self.open: set[asyncio.Task[v1.SuggestNesResponse]] = set()
         """The requests without an answer so far."""
         self.is_closed = False
-        self._given: dict[str, tuple[v1.NesSuggestion, str]] = {}
+        self._shown: dict[str, tuple[v1.NesSuggestion, str]] = {}
         self._rejected: set[str] = set()
 
     def remember(self, suggestion: v1.NesSuggestion, essence: str) -> None:
         """Remember a sent suggestion until the client reports its outcome."""
-        self._given[_id_of(suggestion)] = (suggestion, essence)
-        if len(self._given) > REMEMBERED:
-            del self._given[next(iter(self._given))]
+        self._shown[_id_of(suggestion)] = (suggestion, essence)
+        if len(self._shown) > REMEMBERED:
+            del self._shown[next(iter(self._shown))]
 
     def settled(self, suggestion_id: str, *, rejected: bool) -> v1.NesSuggestion | None:
         """Return the suggestion with this id, on which the user has decided; None if it is unknown."""
-        suggestion, essence = self._given.pop(suggestion_id, (None, ""))
+        suggestion, essence = self._shown.pop(suggestion_id, (None, ""))
         if suggestion is not None and rejected and len(self._rejected) < REMEMBERED:
             self._rejected.add(essence)
         return suggestion

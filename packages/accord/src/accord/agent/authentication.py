@@ -83,8 +83,8 @@ class Authentication:
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
         """Return the logins that this client supports, in the types that it knows."""
-        told = (self._told(way.method, capabilities) for way in self._logins.ways)
-        return [method for method in told if method is not None]
+        offered = (self._offered(way.method, capabilities) for way in self._logins.ways)
+        return [method for method in offered if method is not None]
 
     async def require(self) -> None:
         """Raise RequestError unless authenticated."""
@@ -175,7 +175,7 @@ class Authentication:
 
     # Logins
 
-    def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
+    def _offered(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
         """Return this login in the types that the client knows; None if it does not support it."""
         if isinstance(method, v1.AuthMethodTerminal) and not capabilities.has("auth.terminal"):
             # rfd-auth-methods: terminal logins only where the client declared them.

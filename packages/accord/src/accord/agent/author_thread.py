@@ -95,7 +95,7 @@ class AuthorThread:
         """Whether the task was cancelled while the thread made no call, so that the next one has to raise."""
         self._others: set[asyncio.Task[None]] = set()
         """The calls of threads that the function has started."""
-        self._told: set[int] = set()
+        self._notified: set[int] = set()
         """The threads to which a cancel was delivered."""
 
     # In the event loop
@@ -155,7 +155,7 @@ class AuthorThread:
 
     def _do_beside(self, thread: int, call: Call[Awaitable[Any]]) -> None:
         """Run such a thread's call in a task of its own."""
-        if self._is_cancelled and not self._is_over and thread not in self._told:
+        if self._is_cancelled and not self._is_over and thread not in self._notified:
             self._tell(thread, call)
             return
         task = self._loop.create_task(self._finish(call), name="call of a thread of the author's")
@@ -179,7 +179,7 @@ class AuthorThread:
 
     def _tell(self, thread: int, call: Call[Awaitable[Any]]) -> None:
         if self._is_cancelled:
-            self._told.add(thread)
+            self._notified.add(thread)
         call.finish(None, asyncio.CancelledError())
 
     @property

@@ -622,11 +622,11 @@ class Lifecycle:
         if title is None:
             raise RequestError.invalid_params("title must hold some text", path="$.title")
         with public_store_errors(request.session_id):
-            if not await self._told_where_open(request.session_id, title):
+            if not await self._retitled_where_open(request.session_id, title):
                 await self._store.amend(request.session_id, Changes(title=title), owner=self._owner)
         return v1.SetSessionTitleResponse(title)
 
-    async def _told_where_open(self, session_id: str, title: str) -> bool:
+    async def _retitled_where_open(self, session_id: str, title: str) -> bool:
         """Whether the session is open here and has taken this title."""
         session = self.open_session(session_id)
         if session is None:

@@ -61,12 +61,12 @@ from accord.session.replay_scan import (
 from accord.session.values import Update
 from accord.store import NOTHING, Changes, Store, StoredSession
 
-_NOT_KEPT = frozenset(
+_NOT_STORED = frozenset(
     ("notice", "available_commands_update", "prompt_suggestions_update", "cursor_update", "replay_complete")
 )
 """The tags of updates that are not part of the conversation."""
 
-_APART = _NOT_KEPT | {"session_info_update", "state_update"}
+_APART = _NOT_STORED | {"session_info_update", "state_update"}
 """The tags of updates that are not stored as an entry, or not at all."""
 
 _USAGE = b'"usage_update"'
@@ -118,7 +118,7 @@ class Record:
         self.stop_reason: str | None = None
         """Why the last turn of a prompt with a key ended; None if that is not known."""
         identifier = msgspec.json.encode(stored.id).decode()
-        self._cursors_told = 0
+        self._cursors_sent = 0
         """How many entries have had their cursors sent."""
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
@@ -333,8 +333,8 @@ class Record:
         await self._tell(peer, replay.rest())
         return replay
 
-    async def _tell(self, peer: Peer, told: Iterable[ReplayedUpdate]) -> None:
-        for subagent, update in told:
+    async def _tell(self, peer: Peer, replayed: Iterable[ReplayedUpdate]) -> None:
+        for subagent, update in replayed:
             head = self._head if subagent is None else update_head(subagent)
             if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):
                 await peer.connection.breathe()
@@ -366,8 +366,8 @@ class Record:
 
     async def new_cursors(self, *, of_all: bool) -> list[updates.CursorUpdate]:
         """Return the cursors of the messages since the last call, or of all, that the client knows by their ids."""
-        after = 0 if of_all else self._cursors_told
-        found, self._cursors_told = await cut_places(self._store, self._stored, after)
+        after = 0 if of_all else self._cursors_sent
+        found, self._cursors_sent = await cut_places(self._store, self._stored, after)
         # A client of version 1 learns the ids of its own messages from replays alone.
         return [cursor_of(key) for key in found if of_all or self.version == 2 or key[0] == "agent"]
 

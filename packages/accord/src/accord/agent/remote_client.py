@@ -273,7 +273,7 @@ class RemoteTerminal:
             await asyncio.shield(creating)
         except asyncio.CancelledError:
             # The client may have created it before the cancellation arrives; nothing else would release it.
-            await self._given_up(creating)
+            await self._release_late(creating)
             raise
         return self
 
@@ -288,7 +288,7 @@ class RemoteTerminal:
     async def _create(self) -> None:
         self._id = (await self._session.requester.request(self._request)).terminal_id
 
-    async def _given_up(self, creating: asyncio.Task[None]) -> None:
+    async def _release_late(self, creating: asyncio.Task[None]) -> None:
         self._session.errands.start(self._release_after(creating), "accord terminal/release")
 
     async def _release_after(self, creating: asyncio.Task[None]) -> None:

@@ -93,8 +93,8 @@ PART = 256 * 1024
 class ReplayWriter(Protocol):
     """The common part of `v1_dialect` and `v2_dialect`: the updates of one version."""
 
-    def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
-    def whole_message(self, told: Message) -> Iterator[Any]: ...
+    def message(self, whole: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
+    def whole_message(self, whole: Message) -> Iterator[Any]: ...
     def tool_call(self, call: ToolCallState, state: SessionState) -> Any: ...
     def thing(self, key: Key, state: SessionState) -> list[Any]: ...
     def ending(self, record: FoldedRecord) -> Iterator[Any]: ...
@@ -114,7 +114,7 @@ class Replay:
         """How many entries were read."""
         self._next = 0
         """The index in the record's order of the next thing to send."""
-        self._told = 0
+        self._sent_count = 0
         """How many entries of the timeline were sent and not yet dropped."""
         self._is_in_part = False
         """Whether the first part of the next message was sent."""
@@ -157,7 +157,7 @@ class Replay:
                     yield from self._part(place)
                     break
                 yield from updates
-                self._told += 1
+                self._sent_count += 1
                 self._is_in_part = False
             elif isinstance(place, Unknown):
                 yield place
@@ -166,9 +166,9 @@ class Replay:
             else:
                 break
             self._next += 1
-        if self._told:
-            self._record.state.forget(self._told)
-            self._told = 0
+        if self._sent_count:
+            self._record.state.forget(self._sent_count)
+            self._sent_count = 0
 
     def _is_final(self, key: Key) -> bool:
         return self._survey.last.get(key, -1) < self._read
@@ -342,5 +342,5 @@ class SessionReplay:
                 yield from self._of(subagent, tell)
 
     def _is_ours(self, update: Any) -> bool:
-        told_of = getattr(update, "session_id", None)
-        return told_of is None or belongs_to(told_of, self._session_id)
+        subject = getattr(update, "session_id", None)
+        return subject is None or belongs_to(subject, self._session_id)

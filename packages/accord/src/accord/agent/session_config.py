@@ -97,15 +97,15 @@ class Commands:
 
 def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.AvailableCommandsUpdate:
     """Return the update with these commands, and the skills: as commands if the client shows no skills."""
-    told: list[Any] = [
+    listed: list[Any] = [
         msgspec.structs.replace(updates.Command.of(it.name, it.description, it.hint), meta=it.meta) for it in commands
     ]
     is_skill = commands.shows_skills if shows_skills is None and commands.skills else shows_skills
     for it in commands.skills:
         if it.name not in commands:
             skill = updates.Skill(it.name, it.description, str(it.path))
-            told.append(skill if is_skill else updates.Command.of(it.name, it.description, "what to do with it"))
-    return updates.AvailableCommandsUpdate(told)
+            listed.append(skill if is_skill else updates.Command.of(it.name, it.description, "what to do with it"))
+    return updates.AvailableCommandsUpdate(listed)
 
 
 def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[SlashCommand, str] | None:

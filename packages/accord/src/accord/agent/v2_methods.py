@@ -185,9 +185,9 @@ class V2Methods:
         context.peer.capabilities = Capabilities(declared, as_declared_in_version_1(declared), request.meta)
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
-        told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
+        offered = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
         offers = declared_in_version_2(self._connection._declared, has_skills=self._agent.skills is not None)
-        return v2.InitializeResponse(2, self._agent.info, offers, told, meta=self._agent.announced)
+        return v2.InitializeResponse(2, self._agent.info, offers, offered, meta=self._agent.announced)
 
     async def _log_in(self, request: v2.LoginAuthRequest, context: Context) -> None:
         if self._authentication.has_terminal_login(request.method_id):

@@ -64,7 +64,7 @@ class Translation(Protocol):
         """The watcher knows of this update already."""
         ...
 
-    def told(self, update: Any) -> Sequence[Any]:
+    def converted(self, update: Any) -> Sequence[Any]:
         """Return the updates to send for this one."""
         ...
 
@@ -84,7 +84,7 @@ class WatchFeed:
         if update_in(entry)[0] != self._version and not isinstance(update := read(entry), Unknown):
             self._translation(subagent).seen(update)
 
-    def told(self, kept: bytes) -> Iterator[tuple[str, bytes]]:
+    def updates_for(self, kept: bytes) -> Iterator[tuple[str, bytes]]:
         """The updates for the next entry, as JSON, each with the id of its session."""
         subagent, entry = opened(kept)
         if subagent is not None and not self._tells_of(subagent):
@@ -117,7 +117,7 @@ class WatchFeed:
 
     def _converted(self, subagent: str | None, update: Any) -> Sequence[Any]:
         try:
-            return self._translation(subagent).told(update)
+            return self._translation(subagent).converted(update)
         except ConversionError:
             return ()
 
@@ -140,7 +140,7 @@ class _ToFirst:
         if (message_id := getattr(update, "message_id", None)) is not None:
             self._messages.add(message_id)
 
-    def told(self, update: Any) -> Sequence[Any]:
+    def converted(self, update: Any) -> Sequence[Any]:
         from accord.schema.conversion import all_to_v1
 
         tag: str = update.__struct_config__.tag
@@ -176,9 +176,9 @@ class _ToSecond:
 
     def seen(self, update: Any) -> None:
         if hasattr(update, "tool_call_id"):  # the only updates that need a memory
-            self.told(update)
+            self.converted(update)
 
-    def told(self, update: Any) -> Sequence[Any]:
+    def converted(self, update: Any) -> Sequence[Any]:
         as_update = getattr(update, "as_update", None)
         return self._dialect.fitted(update if as_update is None else as_update())
 
@@ -307,14 +307,14 @@ class SessionWatch:
         return replay
 
     async def _replay(self, replay: SessionReplay) -> None:
-        told, last = 0, b""
+        count, last = 0, b""
         async for page in self._pages():
             # Entries stored since the first reading are sent later.
-            for kept in page[: self.position - told]:
+            for kept in page[: self.position - count]:
                 replay.add(kept)
-                told, last = told + 1, kept
+                count, last = count + 1, kept
             await self._tell_past(replay.now())
-        if told < self.position or last != self._last:
+        if count < self.position or last != self._last:
             raise RequestError.invalid_request("the session was changed during its replay: load it again")
         await self._tell_past(replay.rest())
         await self._tell_past(replay.complete())
@@ -381,7 +381,7 @@ class SessionWatch:
             if is_first and page[0] != self._last:
                 return CUT
             for kept in page[1:] if is_first else page:
-                frames = [_frame(*told) for told in self._feed.told(kept)]
+                frames = [_frame(*update) for update in self._feed.updates_for(kept)]
                 self.position, self._last = self.position + 1, kept
                 await self._tell(frames)
             is_first = False

@@ -75,8 +75,8 @@ class Client:
         check_meta("Client(meta=...)", meta)
         check_sequence("Client(services=...)", "services", services)
         lent: list[Service] = [
-            *([Files()] if files is True else _given("files", files)),
-            *([_terminals()] if terminals is True else _given("terminals", terminals)),
+            *([Files()] if files is True else _as_services("files", files)),
+            *([_terminals()] if terminals is True else _as_services("terminals", terminals)),
             *([] if elicitation is None else [_elicitation(elicitation)]),
             _permissions(permissions),
             *(_service("Client(services=...)", it) for it in services),
@@ -135,7 +135,7 @@ def definition_of(client: Client) -> ClientDefinition:
     return client._definition  # pyright: ignore[reportPrivateUsage]
 
 
-def _given(name: str, service: bool | Service) -> list[Service]:
+def _as_services(name: str, service: bool | Service) -> list[Service]:
     return [] if isinstance(service, bool) else [_service(f"Client({name}=...)", service, "True, False or ")]
 
 

@@ -291,17 +291,17 @@ def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
     """Return the meaning of the answer to an `initialize` that offered these versions; raises ProtocolError."""
     if not isinstance(result, dict):
         raise ProtocolError(f"initialize: the answer's result must be an object, got {type(result).__name__}")
-    told = cast("dict[str, Any]", result)
-    version = told.get("protocolVersion")
-    is_v2_shaped = isinstance(told.get("info"), dict) and "agentCapabilities" not in told
+    members = cast("dict[str, Any]", result)
+    version = members.get("protocolVersion")
+    is_v2_shaped = isinstance(members.get("info"), dict) and "agentCapabilities" not in members
     try:
         if version == 2 and 2 in versions and is_v2_shaped:
-            return _second(told)
+            return _second(members)
         if 1 in versions and version in versions:
             if version != 1:
                 log.info("the agent answered version %r in the shape of version 1; it is treated as version 1", version)
             answer: v1.InitializeResponse = codec.convert_keeping(
-                legacy.capabilities_renamed({**told, "protocolVersion": 1}), v1.InitializeResponse
+                legacy.capabilities_renamed({**members, "protocolVersion": 1}), v1.InitializeResponse
             )
             return Agreed(1, answer, answer.agent_capabilities)
     except DecodeError as error:
@@ -318,9 +318,9 @@ def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
     )
 
 
-def _second(told: dict[str, Any]) -> Agreed:
+def _second(members: dict[str, Any]) -> Agreed:
     from accord.dialects.v2_as_v1 import answer_as_v1
     from accord.schema import v2
 
-    answer: v2.InitializeResponse = codec.convert_keeping(told, v2.InitializeResponse)
+    answer: v2.InitializeResponse = codec.convert_keeping(members, v2.InitializeResponse)
     return Agreed(2, answer_as_v1(answer), answer.capabilities)

@@ -25,7 +25,7 @@ MOST_PICTURED = 10 * 1024 * 1024
 MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
 
 
-def given_file(
+def block_of_file(
     path: Path, cwd: Path, roots: Roots, takes: v1.PromptCapabilities, *, must_exist: bool
 ) -> v1.ContentBlock:
     """A path of a prompt as a block; raises ValueError for one that does not exist, where it has to."""

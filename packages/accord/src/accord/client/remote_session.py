@@ -57,7 +57,7 @@ Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeS
 Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
 """The requests that open a session whose id is known."""
 
-KEPT_OUTSIDE = 1_000
+MOST_OUTSIDE = 1_000
 """Updates outside of a turn that are buffered for the first caller of `updates()`."""
 
 
@@ -261,10 +261,10 @@ class RemoteSession:
             parts += cast("Sequence[Content]", given if isinstance(given, list | tuple) else (given,))
         for part in parts:
             if isinstance(part, Path):
-                from accord.client.mentions import given_file
+                from accord.client.mentions import block_of_file
 
                 takes = remote.capabilities.prompt
-                blocks.append(given_file(part, self.cwd, self.roots, takes, must_exist=remote._target.is_here))
+                blocks.append(block_of_file(part, self.cwd, self.roots, takes, must_exist=remote._target.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
@@ -612,7 +612,7 @@ class RemoteSession:
             return
         self._outside.append((update, size))
         self._outside_size += size
-        while len(self._outside) > KEPT_OUTSIDE or self._outside_size > self._remote._limits.early:
+        while len(self._outside) > MOST_OUTSIDE or self._outside_size > self._remote._limits.early:
             self._outside_size -= self._outside.popleft()[1]
 
     # Life

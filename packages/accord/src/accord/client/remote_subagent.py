@@ -8,7 +8,7 @@ A subagent is made by the first update in its name, or when the caller looks. Ea
 those of its session. Its folders are those of its session: an agent may report another folder for a subagent, but that
 must not open a folder that the user did not grant.
 
-An agent may start subagents without end. A session keeps the updates of the latest `KEPT` of them, each within its
+An agent may start subagents without end. A session keeps the updates of the latest `MOST_TRANSCRIPTS` of them, each within its
 share of `Limits.state`.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from accord.dialects.v2_as_v1 import UpdateView
 
 
-KEPT = 64
+MOST_TRANSCRIPTS = 64
 """Subagents of a session whose updates are kept."""
 
 SHARE = 16
@@ -87,22 +87,22 @@ class RemoteSubagent:
     @property
     def title(self) -> str | None:
         """The title of its work; None if its agent sends none."""
-        return self._told.title
+        return self._announced.title
 
     @property
     def description(self) -> str | None:
         """A further description by its agent; None if there is none."""
-        return self._told.description
+        return self._announced.description
 
     @property
     def reported_cwd(self) -> str | None:
         """The folder that it works in, as its agent reports; None for the folder of its session."""
-        return self._told.cwd
+        return self._announced.cwd
 
     @property
     def status(self) -> str | None:
         """Its status: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
-        state: Any = self._told.state
+        state: Any = self._announced.state
         if state is None:
             return None
         return str(state.tag if isinstance(state, Unknown) else state.__struct_config__.tag)
@@ -110,19 +110,19 @@ class RemoteSubagent:
     @property
     def stop_reason(self) -> str | None:
         """Why its last work ended, such as `end_turn`, `cancelled` or `error`; None while it works."""
-        state = self._told.state
+        state = self._announced.state
         return state.stop_reason if isinstance(state, v1.IdleStateUpdate) else None
 
     @property
     def error(self) -> v1.Error | None:
         """The error that its last work ended with; None without one."""
-        state = self._told.state
+        state = self._announced.state
         return state.error if isinstance(state, v1.IdleStateUpdate) else None
 
     @property
     def usage(self) -> v1.Usage | None:
         """The tokens that its last work used; None if its agent does not report them."""
-        state = self._told.state
+        state = self._announced.state
         return state.usage if isinstance(state, v1.IdleStateUpdate) else None
 
     # Results
@@ -174,8 +174,8 @@ class RemoteSubagent:
     @property
     def can_cancel(self) -> bool:
         """Whether it may be cancelled alone; its agent may say something else later."""
-        told = self._told.capabilities
-        return self._is_known and told is not None and told.cancel is not None
+        capabilities = self._announced.capabilities
+        return self._is_known and capabilities is not None and capabilities.cancel is not None
 
     async def cancel(self) -> None:
         """Ask the agent to stop it; raises `CapabilityMissing` if it may not be cancelled alone."""
@@ -194,7 +194,7 @@ class RemoteSubagent:
     # Reports of the connection
 
     @property
-    def _told(self) -> SubagentState:
+    def _announced(self) -> SubagentState:
         """The state of this subagent in its parent's session."""
         return self._parent.state.subagents.get(self.id) or SubagentState(self.id)
 
@@ -244,15 +244,15 @@ class Subagents:
         return None if parent is None else self._begin(parent, subagent_id)
 
     def of(self, parent: RemoteSession | RemoteSubagent) -> list[RemoteSubagent]:
-        """The subagents that this session or subagent has started, the latest `KEPT` of them."""
-        found = [self.find(subagent_id) for subagent_id in list(parent.state.subagents)[-KEPT:]]
+        """The subagents that this session or subagent has started, the latest `MOST_TRANSCRIPTS` of them."""
+        found = [self.find(subagent_id) for subagent_id in list(parent.state.subagents)[-MOST_TRANSCRIPTS:]]
         return [it for it in found if it is not None and it._parent is parent]
 
     def _begin(self, parent: RemoteSession | RemoteSubagent, subagent_id: v1.SessionId) -> RemoteSubagent:
         live = self._live[subagent_id] = RemoteSubagent(self, parent, subagent_id)
         sessions = self.main._remote._sessions
         sessions.tables[subagent_id] = self
-        if len(self._live) > KEPT:
+        if len(self._live) > MOST_TRANSCRIPTS:
             self._drop(self._live.pop(next(iter(self._live))))
         for update, params in sessions.early.take(subagent_id):
             live._received(update, params)

@@ -55,20 +55,20 @@ class UnknownSessionUpdates:
     def __init__(self, limit: int) -> None:
         self.size = 0
         self._limit = limit
-        self._kept: dict[updates.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
+        self._updates: dict[updates.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
 
     def keep(self, session_id: updates.SessionId, update: updates.Update, params: bytes | Raw) -> None:
         """Keep an update, and drop those of the oldest session while there are too many."""
         size = len(memoryview(params)) + WEIGHT
-        self._kept.setdefault(session_id, []).append((update, params, size))
+        self._updates.setdefault(session_id, []).append((update, params, size))
         self.size += size
         while self.size > self._limit:
-            oldest = next(iter(self._kept))
+            oldest = next(iter(self._updates))
             log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
 
     def take(self, session_id: updates.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
         """Remove and return the updates of this session, in the order of arrival."""
-        kept = self._kept.pop(session_id, [])
+        kept = self._updates.pop(session_id, [])
         self.size -= sum(size for _, _, size in kept)
         return [(update, params) for update, params, _ in kept]
 

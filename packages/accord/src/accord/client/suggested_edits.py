@@ -101,8 +101,8 @@ class Suggestions:
             raise ValueError(f"{uri} is open already; change the document that `open` returned")
         document = OpenDocument(self, uri, language, text)
         self._documents[key_of(uri)] = document
-        told = v1.DidOpenDocumentNotification(self.id, uri, language, document.version, text)
-        await self._tell("did_open", told)
+        notification = v1.DidOpenDocumentNotification(self.id, uri, language, document.version, text)
+        await self._tell("did_open", notification)
         return document
 
     def _agreed(self, encoding: str | None) -> Encoding:
@@ -203,8 +203,8 @@ class OpenDocument:
         """Notify the agent that the document got the focus, if it wants that; `visible` is the range on screen."""
         seen = self._text.range(*(visible or (0, len(self.text))))
         position = self._text.position(at)
-        told = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
-        await self._session._tell("did_focus", told)
+        notification = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
+        await self._session._tell("did_focus", notification)
 
     async def close(self) -> None:
         """Close the document: the agent forgets it."""
@@ -238,10 +238,10 @@ class OpenDocument:
         return [Suggestion(self._session, self, it, edits_in(self.uri, self._text, it)) for it in found]
 
     async def _edit(self, edit: Edit) -> None:
-        told = None if self._session._wants_whole_texts else self._text.range(edit.start, edit.end)
+        changed_range = None if self._session._wants_whole_texts else self._text.range(edit.start, edit.end)
         self._text.replace(*edit)
         self._version += 1
-        change = v1.TextDocumentContentChangeEvent(self.text if told is None else edit.text, told)
+        change = v1.TextDocumentContentChangeEvent(self.text if changed_range is None else edit.text, changed_range)
         sent = v1.DidChangeDocumentNotification(self._session.id, self.uri, self.version, [change])
         await self._session._tell("did_change", sent)
 
@@ -367,5 +367,5 @@ class _RequestedSuggestions:
         for value in answer.suggestions:
             suggestion_id = getattr(value, "id", None)
             if suggestion_id is not None:
-                told = v1.RejectNesNotification(self._request.session_id, suggestion_id, "cancelled")
-                self._remote.peer.tell(told, force=True)
+                rejection = v1.RejectNesNotification(self._request.session_id, suggestion_id, "cancelled")
+                self._remote.peer.tell(rejection, force=True)

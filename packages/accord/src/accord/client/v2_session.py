@@ -40,7 +40,7 @@ log = logging.getLogger("accord")
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic, and their speakers."""
 PROMPT = v2.PromptRequest.__method__
-NOT_TOLD = "unknown"
+UNKNOWN_REASON = "unknown"
 """The stop reason of work whose agent does not report one."""
 
 
@@ -118,7 +118,7 @@ class V2Session(RemoteSession):
             opened.kept.clear()
             self._note_only()
         if end is not None:
-            self._forget_kept(end)
+            self._forget_updates(end)
             self._done(opened, end)
         elif turn._cancelled:
             self._tell_to_cancel()
@@ -279,7 +279,7 @@ class V2Session(RemoteSession):
         if ended is not None:
             end, prompts = ended
             if prompts:
-                self._forget_kept(end)
+                self._forget_updates(end)
             for opened in [it for it in self._open if it.prompt in prompts]:
                 self._done(opened, end)
         if self._idle_waiters and self._tracker.activity == IDLE:
@@ -306,20 +306,20 @@ class V2Session(RemoteSession):
             updates: list[Any] = [codec.update_json(params)] if turn._keeps_wire else shown
             if is_alone or prompt.begun is not None or not (tells or prompt.receipt is None):
                 if opened.kept:
-                    self._give_kept(opened)
+                    self._give_updates(opened)
                 for each in updates:
                     self._give(turn, each, size)
             elif prompt.receipt is None and not (tells and self._tracker.unclaimed is None):
                 opened.kept += [_HeldUpdate(self._tracker.number, each, size) for each in updates]
 
-    def _forget_kept(self, end: WorkEnd) -> None:
+    def _forget_updates(self, end: WorkEnd) -> None:
         """Forget updates that cannot belong to the waiting prompts: they came from work that has ended."""
         first = self._tracker.unclaimed
         for opened in self._open:
             while opened.kept and opened.prompt.begun is None and opened.kept[0].number < (first or end.at.number + 1):
                 opened.kept.popleft()
 
-    def _give_kept(self, opened: _OpenTurn) -> None:
+    def _give_updates(self, opened: _OpenTurn) -> None:
         for kept in opened.kept:
             self._give(opened.turn, kept.update, kept.size)
         opened.kept.clear()
@@ -367,7 +367,7 @@ class V2Session(RemoteSession):
 def _result_of(end: WorkEnd) -> v1.PromptResponse | PeerError:
     """The end of a turn as an agent of version 1 would have answered it."""
     if end.stop_reason != "error":
-        reason: Any = NOT_TOLD if end.stop_reason is None else end.stop_reason
+        reason: Any = UNKNOWN_REASON if end.stop_reason is None else end.stop_reason
         return v1.PromptResponse(reason, end.usage, meta=end.meta)
     if end.error is None:
         return PeerError(PROMPT, INTERNAL_ERROR, "the agent does not say why it failed")

@@ -97,7 +97,7 @@ class V2TurnTracker:
         """How many of the prompts have no receipt."""
         self._inserted = False
         """Whether a message of the user was inserted since the last end of work."""
-        self._told: dict[str, UpdateMark] = {}
+        self._reported: dict[str, UpdateMark] = {}
         """Where messages of the user were first reported, as long as a prompt has no receipt."""
         self._ends: list[WorkEnd] = []
         """The ends of work, as long as a prompt has no receipt."""
@@ -116,7 +116,7 @@ class V2TurnTracker:
         """Return the number of the first message of the user that may belong to a prompt without a receipt; None if
         none.
         """
-        return min(mark.number for mark in self._told.values()) if self._told else None
+        return min(mark.number for mark in self._reported.values()) if self._reported else None
 
     # Prompts
 
@@ -132,7 +132,7 @@ class V2TurnTracker:
         """Note the receipt of a prompt; returns the end of its work if that has come before."""
         prompt.message_id, prompt.receipt = message_id, UpdateMark(self.number, place)
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
-        prompt.begun = self._told.pop(message_id, None)
+        prompt.begun = self._reported.pop(message_id, None)
         if prompt.begun is not None:
             self.tells_messages = True
             begun = prompt.begun.number
@@ -150,7 +150,7 @@ class V2TurnTracker:
 
     def _claim(self, prompt: TrackedPrompt) -> WorkEnd | None:
         """Return the end of work of a prompt whose message was not reported; None if that is still to come."""
-        if self._told:
+        if self._reported:
             return None  # the agent reports messages, and this one will follow
         last = self._claimed
         for end in self._claimable:
@@ -182,8 +182,8 @@ class V2TurnTracker:
 
     def _forget(self) -> None:
         """Forget the data that only prompts without a receipt need."""
-        if not self._without_receipt and (self._told or self._ends):
-            self._told.clear()
+        if not self._without_receipt and (self._reported or self._ends):
+            self._reported.clear()
             self._ends.clear()
             self._claimable.clear()
             self._claimed = None
@@ -215,8 +215,8 @@ class V2TurnTracker:
                     prompt.begun = UpdateMark(self.number, place)
                     self.tells_messages = True
                 return
-        if self._without_receipt and message_id not in self._told:
-            self._told[message_id] = UpdateMark(self.number, place)
+        if self._without_receipt and message_id not in self._reported:
+            self._reported[message_id] = UpdateMark(self.number, place)
 
     def received_state(
         self, update: v2.SessionStateUpdate, place: int

@@ -111,7 +111,7 @@ class Dialect(ABC):
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         """The updates that make this the whole message with this id."""
 
-    def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
+    def note_tool_call(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
         """Note that the client got these details of a tool call from another message, such as a question."""
 
     # Updates that only some versions have; None means no update

@@ -173,12 +173,12 @@ def _says_all(update: updates.ToolCallUpdate) -> bool:
 
 def plan(update: updates.PlanUpdate) -> v1.Plan | v1.PlanUpdate:
     """Convert a plan; the plan `main` has no id."""
-    told = update.plan
-    if not isinstance(told, updates.PlanItems):
-        return v1.PlanUpdate(cast("Any", told), meta=update.meta)
-    if told.plan_id == updates.MAIN_PLAN:
-        return v1.Plan(steps(told.entries), meta=update.meta)
-    return v1.PlanUpdate(v1.PlanItems(told.plan_id, steps(told.entries), meta=told.meta), meta=update.meta)
+    content = update.plan
+    if not isinstance(content, updates.PlanItems):
+        return v1.PlanUpdate(cast("Any", content), meta=update.meta)
+    if content.plan_id == updates.MAIN_PLAN:
+        return v1.Plan(steps(content.entries), meta=update.meta)
+    return v1.PlanUpdate(v1.PlanItems(content.plan_id, steps(content.entries), meta=content.meta), meta=update.meta)
 
 
 def steps(entries: Iterable[updates.PlanEntry]) -> list[v1.PlanEntry]:
@@ -281,15 +281,15 @@ def _option(option: Any) -> v1.SessionConfigOption:
 _CHUNKS = {"user": v1.UserMessageChunk, "agent": v1.AgentMessageChunk, "thought": v1.AgentThoughtChunk}
 
 
-def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
+def message(whole: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
     """Return chunks with this content, which is all of a message or part of it."""
     for block in content:
-        yield _CHUNKS[told.speaker](block, told.id)
+        yield _CHUNKS[whole.speaker](block, whole.id)
 
 
-def whole_message(told: Message) -> Iterator[Any]:
+def whole_message(whole: Message) -> Iterator[Any]:
     """Return a message that is sent at once."""
-    return message(told, told.content, first=True)
+    return message(whole, whole.content, first=True)
 
 
 def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
@@ -345,10 +345,10 @@ def thing(key: Key, state: SessionState) -> list[Any]:
         fields["state"] = subagent_state(fields["state"])
     for name in {"summary", "content"} & fields.keys():
         fields[name] = fields[name] or None
-    return [kind(**{name: _given(value) for name, value in fields.items()})]
+    return [kind(**{name: _or_unset(value) for name, value in fields.items()})]
 
 
-def _given(value: Any) -> Any:
+def _or_unset(value: Any) -> Any:
     return UNSET if value is None else value
 
 
@@ -382,4 +382,4 @@ def _settings(record: FoldedRecord) -> Iterator[Any]:
     if state.usage is not None:
         yield own_update(state.usage)
     if state.title is not None or state.updated_at is not None or state.meta is not None:
-        yield v1.SessionInfoUpdate(_given(state.title), _given(state.updated_at), meta=_given(state.meta))
+        yield v1.SessionInfoUpdate(_or_unset(state.title), _or_unset(state.updated_at), meta=_or_unset(state.meta))

@@ -183,36 +183,36 @@ def answer_as_v1(answer: v2.InitializeResponse) -> v1.InitializeResponse:
 
 def capabilities_as_v1(answer: v2.InitializeResponse) -> v1.AgentCapabilities:
     """Return the capabilities in an answer of version 2, as those of version 1."""
-    told = answer.capabilities
-    sessions = told.session
+    declared = answer.capabilities
+    sessions = declared.session
     logout = v1.LogoutCapabilities() if answer.auth_methods else None
-    auth = v1.AgentAuthCapabilities(logout=logout, status=None if told.auth is None else told.auth.status)
+    auth = v1.AgentAuthCapabilities(logout=logout, status=None if declared.auth is None else declared.auth.status)
     if sessions is None:
-        return v1.AgentCapabilities(auth=auth, providers=told.providers, meta=told.meta)
+        return v1.AgentCapabilities(auth=auth, providers=declared.providers, meta=declared.meta)
     return v1.AgentCapabilities(
         load_session=True,
         prompt_capabilities=_offered(sessions.prompt, v1.PromptCapabilities),
         mcp_capabilities=_offered(sessions.mcp, v1.McpCapabilities),
         session_capabilities=_sessions(sessions),
         auth=auth,
-        providers=told.providers,
-        meta=told.meta,
+        providers=declared.providers,
+        meta=declared.meta,
     )
 
 
-def _offered(told: Any, capabilities: type[CapabilitiesT]) -> CapabilitiesT:
+def _offered(declared: Any, capabilities: type[CapabilitiesT]) -> CapabilitiesT:
     """Return whether a capability is present that is an object in version 2 and a boolean in version 1."""
-    offers: Any = {name: getattr(told, name, None) is not None for name in capabilities.__struct_fields__}
+    offers: Any = {name: getattr(declared, name, None) is not None for name in capabilities.__struct_fields__}
     return capabilities(**offers | {"meta": None})
 
 
-def _sessions(told: v2.SessionCapabilities) -> v1.SessionCapabilities:
-    names = {*v1.SessionCapabilities.__struct_fields__} & {*told.__struct_fields__} - {"meta"}
+def _sessions(declared: v2.SessionCapabilities) -> v1.SessionCapabilities:
+    names = {*v1.SessionCapabilities.__struct_fields__} & {*declared.__struct_fields__} - {"meta"}
     return v1.SessionCapabilities(
         list=v1.SessionListCapabilities(),
         resume=v1.SessionResumeCapabilities(),
         close=v1.SessionCloseCapabilities(),
-        **{name: getattr(told, name) for name in names},
+        **{name: getattr(declared, name) for name in names},
     )
 
 

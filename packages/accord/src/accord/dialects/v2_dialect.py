@@ -96,7 +96,7 @@ class V2Dialect(Dialect):
         patch = replace(update, content=UNSET)
         return added if patch == updates.ToolCallProgress(tool_call_id) else (*added, patch)
 
-    def told(self, tool_call: v1.ToolCallUpdate) -> None:
+    def note_tool_call(self, tool_call: v1.ToolCallUpdate) -> None:
         """Note that the client got these details of a tool call from another message, such as a question."""
         if tool_call.content is not None:
             self._shown[tool_call.tool_call_id] = list(tool_call.content)
@@ -185,17 +185,17 @@ _WHOLE = {"user": v2.UserMessage, "agent": v2.AgentMessage, "thought": v2.AgentT
 _CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought": v2.AgentThoughtChunk}
 
 
-def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:
+def message(whole: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:
     """Return chunks with this content, which is part of a message; before the first, clear what the client may hold."""
     if first:
-        yield _WHOLE[told.speaker](_id(told), [], meta=told.meta)
+        yield _WHOLE[whole.speaker](_id(whole), [], meta=whole.meta)
     for block in content:
-        yield _CHUNKS[told.speaker](block, _id(told))
+        yield _CHUNKS[whole.speaker](block, _id(whole))
 
 
-def whole_message(told: Message) -> Iterator[Any]:
+def whole_message(whole: Message) -> Iterator[Any]:
     """Return a message that is sent at once."""
-    yield _WHOLE[told.speaker](_id(told), list(told.content), meta=told.meta)
+    yield _WHOLE[whole.speaker](_id(whole), list(whole.content), meta=whole.meta)
 
 
 def message_of_user(message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
@@ -203,9 +203,9 @@ def message_of_user(message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
     return v2.UserMessage(v2.MessageId(message_id), list(prompt))
 
 
-def _id(told: Message) -> v2.MessageId:
-    assert told.id is not None
-    return told.id
+def _id(whole: Message) -> v2.MessageId:
+    assert whole.id is not None
+    return whole.id
 
 
 def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001

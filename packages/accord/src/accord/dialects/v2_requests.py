@@ -92,7 +92,7 @@ class V2Client:
         if (method := request.__method__).startswith(("fs/", "terminal/")):  # no client of version 2 lends these
             raise CapabilityMissing(str(capability_for(type(request))), method)
         if isinstance(request, v1.RequestPermissionRequest) and self._dialect is not None:
-            self._dialect.told(request.tool_call)
+            self._dialect.note_tool_call(request.tool_call)
         return cast("ResultT", to_v1(await self._peer.request(to_v2(request), force=force)))
 
     async def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Json:

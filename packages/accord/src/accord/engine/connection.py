@@ -119,7 +119,7 @@ BRACE = ord("}")
 GIANT = 64 * 1024
 """Bytes above which a frame is read in place: cutting its params out would copy them."""
 
-KEPT_POLLUTION = 20
+MOST_POLLUTION = 20
 
 
 class Connection:
@@ -430,7 +430,7 @@ class Connection:
         if isinstance(message, RequestFrame):
             self._called(message, size)
         elif isinstance(message, NotificationFrame):
-            self._told(message)
+            self._handle_notification(message)
         elif isinstance(message, ResponseFrame):
             if not self.outgoing.answered(message):
                 self._note(f"an answer to no open request: {message.id!r}")
@@ -446,7 +446,7 @@ class Connection:
 
     # Notifications
 
-    def _told(self, message: NotificationFrame) -> None:
+    def _handle_notification(self, message: NotificationFrame) -> None:
         route = self._routes.tells.get(message.method)
         if route is None or self._shut:
             route = self._odd_tell(message, route)
@@ -493,7 +493,7 @@ class Connection:
             passage = self._gate.passage(message)
             if passage != "pass":
                 if passage == "wait":
-                    self._backlog.add(_kept(message))
+                    self._backlog.add(_size_of(message))
                 if passage == "ignore":
                     self._ignore(f"{message.method} ignored: it came before initialize")
                 return None
@@ -528,7 +528,7 @@ class Connection:
         else:
             if self._gate is not None and self._gate.keeps(wanted.request_id):
                 self._gate.keep(message)
-                self._backlog.add(_kept(message))
+                self._backlog.add(_size_of(message))
             elif not self._incoming.cancel(wanted.request_id):
                 self._note(f"{CANCEL_REQUEST}: no open request has the id {wanted.request_id!r}")
 
@@ -553,7 +553,7 @@ class Connection:
         if passage == "refuse":
             self._refuse(message.id, gate.problem(message))
         if passage == "wait":
-            self._backlog.add(_kept(message))
+            self._backlog.add(_size_of(message))
         self._shut = gate.state != "after"
         return passage == "pass"
 
@@ -563,10 +563,10 @@ class Connection:
         waiting = self._gate.answered(well=well, repeatable=self._is_repeatable)
         self._shut = self._gate.state != "after"
         for message in waiting:
-            size = _kept(message)
+            size = _size_of(message)
             self._backlog.remove(size)
             if isinstance(message, NotificationFrame):
-                self._told(message)
+                self._handle_notification(message)
             else:
                 self._called(message, size)
 
@@ -592,7 +592,7 @@ class Connection:
         text = frame[:500].decode("utf-8", "replace")
         if self._polluted == 1:
             log.warning("%s wrote a line to standard output that is not JSON: %s", self.transport.name, text)
-        if len(self.pollution) < KEPT_POLLUTION:
+        if len(self.pollution) < MOST_POLLUTION:
             self.pollution.append(text)
 
     def _oversized(self, frame: Oversized) -> None:
@@ -679,6 +679,6 @@ class Connection:
                 await asyncio.wait(self._tasks.running)
 
 
-def _kept(message: RequestFrame | NotificationFrame) -> int:
+def _size_of(message: RequestFrame | NotificationFrame) -> int:
     """Return the approximate size in bytes of a waiting message."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))

@@ -614,12 +614,12 @@ class RouteMaker:
         if inner is not None:
             alone.handler = inner.handler
         if not issubclass(message, Request):
-            told = None if inner is None else _given(inner, inner.tell)
-            alone.tell = lambda notification: intercept(notification, self.context, told)
+            forward = None if inner is None else _with_handler(inner, inner.tell)
+            alone.tell = lambda notification: intercept(notification, self.context, forward)
             return alone
 
         def call(request: Any, incoming: IncomingRequest) -> Any:
-            go_on = None if inner is None else _given(inner, functools.partial(_called, inner, incoming))
+            go_on = None if inner is None else _with_handler(inner, functools.partial(_called, inner, incoming))
             return intercept(request, Context(self.peer, incoming), go_on)
 
         alone.call = call
@@ -707,7 +707,7 @@ def takes_two(handler: Callable[..., Any]) -> bool:
     return len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
 
 
-def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _with_handler(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function that passes a message to the handler of this route, in the handler's form."""
     if inner.decode is _object_in:
         return lambda message: call(codec.plain(message))

@@ -501,7 +501,7 @@ class IncomingRequests:
     def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
         """Return the code, message and data for the peer of a handler's error; the log gets the details."""
         chosen = isinstance(error, RequestError) and _makes_sense(error)
-        told = isinstance(error, AccordError) and error.may_be_told(self._open)
+        is_public = isinstance(error, AccordError) and error.may_be_told(self._open)
         is_cut_off = self.link_has_ended and isinstance(error, ConnectionClosed)
         if is_cut_off:
             log.info("the handler of %s ended with its connection: %s", request.method, error)
@@ -509,7 +509,7 @@ class IncomingRequests:
             log.error(
                 "the handler of %s failed%s",
                 request.method,
-                "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}',
+                "" if is_public or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}',
                 exc_info=error if self._debug else error_of_author(error),
             )
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
@@ -520,7 +520,7 @@ class IncomingRequests:
         if is_cut_off:  # read by other clients that follow this work
             return INTERNAL_ERROR, "The connection of the client that asked has ended", None
         data = {"error": _described(error)} if self._debug else None
-        return INTERNAL_ERROR, str(error) if told else "Internal error", data
+        return INTERNAL_ERROR, str(error) if is_public else "Internal error", data
 
     def _answer_error(self, request: IncomingRequest, code: int, message: str, data: Any = None) -> None:
         self._answer(request, wire_messages.encode_error(request.id, code, message, data), False)

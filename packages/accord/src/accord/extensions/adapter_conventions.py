@@ -26,7 +26,7 @@ from accord.schema.extension import Extension, MetaMember
 from accord.schema.shared_updates import Notice, UsageUpdate
 from accord.services.file_service import RewindFilesRequest, RewindFilesResponse
 
-KEPT = 1024 * 1024
+OUTPUT_LIMIT = 1024 * 1024
 """Characters of one display terminal's output that are kept, from its end."""
 MOST = 256
 """Display terminals of one session that are kept, the newest."""
@@ -64,14 +64,14 @@ class DisplayTerminal:
     def add(self, text: str) -> None:
         """Append output."""
         self._text.write(text)
-        if self._text.tell() > 2 * KEPT:
+        if self._text.tell() > 2 * OUTPUT_LIMIT:
             self.replace(self._text.getvalue(), forgotten=self.forgotten)
 
     def replace(self, text: str, *, forgotten: int = 0) -> None:
         """Replace the output."""
-        self.forgotten = forgotten + max(0, len(text) - KEPT)
+        self.forgotten = forgotten + max(0, len(text) - OUTPUT_LIMIT)
         self._text = io.StringIO()
-        self._text.write(text[-KEPT:])
+        self._text.write(text[-OUTPUT_LIMIT:])
 
 
 class DisplayTerminals(Extension[dict[str, Any]], name="terminal_output"):

@@ -203,8 +203,8 @@ class AsyncTasks(AirExtension[dict[str, Any]], name="asyncTasks"):
                 del self.tasks[next(iter(self.tasks))]
         elif said is not None and (task := self.tasks.get(said.async_task_id)) is not None:
             names = ("state", "description", "summary", "output_file_path", "tool_call_id", "usage")
-            told = {name: value for name in names if (value := getattr(said, name, None)) is not None}
-            self.tasks[task.id] = replace(task, **told)
+            changes = {name: value for name in names if (value := getattr(said, name, None)) is not None}
+            self.tasks[task.id] = replace(task, **changes)
 
     async def stop(self, task_id: str) -> bool:
         """Stop a task; False if the agent cannot, or the task has ended."""
@@ -278,8 +278,8 @@ class SessionFailures(AirExtension[dict[str, Any]], name="sessionFailure"):
         if (found := cls.failure.of(update)) is None:
             return None
         ways = ", ".join(_ACTIONS.get(it, it) for it in found.actions)
-        told = ". ".join(it for it in (found.details, f"You can: {ways}" if ways else None) if it)
-        return updates.Notice("warning" if found.severity == "warning" else "error", found.title, told or None)
+        details = ". ".join(it for it in (found.details, f"You can: {ways}" if ways else None) if it)
+        return updates.Notice("warning" if found.severity == "warning" else "error", found.title, details or None)
 
 
 # Subagents
@@ -466,8 +466,8 @@ class Goals(AirExtension[GoalOffer], name="goal"):
     @classmethod
     def goal_in(cls, meta: Mapping[str, Any] | UnsetType | None) -> Goal | None:
         """Return the goal in the `_meta` of a session's information; None if there is none."""
-        told = {} if meta is None or meta is UNSET else dict(meta)
-        found = cls._said.of(told) or cls._said_before.of(told)
+        members = {} if meta is None or meta is UNSET else dict(meta)
+        found = cls._said.of(members) or cls._said_before.of(members)
         return found if found is not None and found.objective else None
 
     def fold(self, update: object) -> None:

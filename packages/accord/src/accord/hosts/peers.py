@@ -192,7 +192,7 @@ class PeerHost:
         question = self._signer.forward(self.host.id, 0.0)
         problem = ""
         try:
-            answer = await self._told(self._questions, HEALTH, question, 1024)
+            answer = await self._answer_text(self._questions, HEALTH, question, 1024)
             self._ahead = self._signer.verify_clock(answer, question) - time.monotonic()
             self._knows_clock.set()
         except BadSignature:  # another process may have the address by now
@@ -218,7 +218,7 @@ class PeerHost:
         """Fetch its metrics as text; empty if it does not answer."""
         asking = self._requests(METRICS)
         try:
-            return await self._told(asking, METRICS, self._forward(), MOST_METRICS)
+            return await self._answer_text(asking, METRICS, self._forward(), MOST_METRICS)
         except (Broken, TimeoutError):
             return ""
         finally:
@@ -231,20 +231,20 @@ class PeerHost:
         asking = self._requests(target)
         try:
             method = "GET" if path == SESSIONS else "POST"
-            return await self._told(asking, target, self._forward(owner), MOST_METRICS, method)
+            return await self._answer_text(asking, target, self._forward(owner), MOST_METRICS, method)
         finally:
             with suppress(Broken):
                 await asking.close()
 
-    async def _told(
+    async def _answer_text(
         self, asking: ConnectionPool, target: str, question: SignedForward, most: int, method: str = "GET"
     ) -> str:
         """Return the text of its answer; raises Broken or TimeoutError."""
         signature = self._signer.sign(question, method, target, {})
         async with asyncio.timeout(self._lease * 2 / BEATS):
             response = await asking.request(method, [(HOP, signature)])
-            told = await response.body(most)
-        return told.decode("utf-8", "replace") if response.status == 200 else ""
+            body = await response.body(most)
+        return body.decode("utf-8", "replace") if response.status == 200 else ""
 
     def _note(self, problem: str) -> None:
         """Log a problem once, when it begins."""

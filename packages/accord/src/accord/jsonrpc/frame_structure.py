@@ -204,7 +204,7 @@ class Members(msgspec.Struct, gc=False):
     def values(self) -> dict[str, Any]:
         """Return the values of the present members. Params and results are only told apart: an object is empty."""
         return {
-            name: _kind_of(raw) if name in _KEPT_RAW else value_of(raw)
+            name: _kind_of(raw) if name in _RAW_MEMBERS else value_of(raw)
             for name in self.__struct_fields__
             if (raw := getattr(self, name)) is not None
         }
@@ -289,7 +289,7 @@ def _masked(frame: bytes) -> bytes | bytearray:
 
 _BOM = b"\xef\xbb\xbf"
 _MOST_REPAIRED = DAMAGED.length or 0
-_KEPT_RAW = ("params", "result")
+_RAW_MEMBERS = ("params", "result")
 
 _decode = msgspec.json.Decoder(Members).decode
 _skip = msgspec.json.Decoder(Raw).decode

@@ -82,7 +82,7 @@ class _Relay:
         from mcp.server.subscriptions import ListenHandler
 
         offers = client.server_capabilities
-        told = client.server_info
+        info = client.server_info
         handlers: dict[str, Any] = {}
         if offers.tools:
             handlers |= {
@@ -107,9 +107,9 @@ class _Relay:
         if any(it and it.list_changed for it in (offers.tools, offers.resources, offers.prompts)):
             handlers["on_subscriptions_listen"] = ListenHandler(self._bus)
         return Server(
-            told.name if told else name,
-            version=told.version if told else "",
-            title=told.title if told else None,
+            info.name if info else name,
+            version=info.version if info else "",
+            title=info.title if info else None,
             instructions=client.instructions,
             **handlers,
         )

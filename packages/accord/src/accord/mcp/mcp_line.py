@@ -123,8 +123,8 @@ class ByRequest:
         error = fields.get("error")
         if not isinstance(error, dict):
             raise ProtocolError(f"{MESSAGE}: the answer must have a result or an error")
-        told = cast("Params", error)
-        raise MessageRefused(_code(told.get("code")), str(told.get("message") or "no message"), told.get("data"))
+        body = cast("Params", error)
+        raise MessageRefused(_code(body.get("code")), str(body.get("message") or "no message"), body.get("data"))
 
     def answer(self, result: Params) -> Params:
         return {"result": result}
@@ -139,7 +139,7 @@ Form: TypeAlias = ByConnection | ByRequest
 
 
 def enveloped(params: Params | None, version: str) -> Params:
-    """Return these params of a request with the members of `_meta` that MCP requires; an existing version is not
+    """Return these params of a request with the body of `_meta` that MCP requires; an existing version is not
     changed.
     """
     known: Params = dict(params or {})

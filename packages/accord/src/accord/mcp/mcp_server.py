@@ -149,7 +149,7 @@ class McpServer:
         self._closed = False
         self._connecting = asyncio.Lock()
         self._offers: dict[str, list[Any]] = {}
-        self._told: Counter[str] = Counter()
+        self._change_counts: Counter[str] = Counter()
         self._questions = ServerQuestions(surroundings)
         self._calls: list[v1.ToolCallId | None] = []
 
@@ -237,7 +237,7 @@ class McpServer:
                 pass
 
     def _changed(self, kind: str) -> None:
-        self._told[kind] += 1
+        self._change_counts[kind] += 1
         self._offers.pop(kind, None)
 
     async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
@@ -264,7 +264,7 @@ class McpServer:
         await self._there()
         if kind in self._offers:
             return self._offers[kind]
-        told = self._told[kind]
+        count_before = self._change_counts[kind]
 
         async def listed(client: Client) -> list[Any]:
             if not getattr(client.server_capabilities, kind):
@@ -276,7 +276,7 @@ class McpServer:
             fresh = await self._ask(listed)
         except ServerGone:
             fresh = await self._ask(listed)  # reading a list has no effects, so it can be repeated
-        if self._told[kind] == told:  # else the list changed while it was read
+        if self._change_counts[kind] == count_before:  # else the list changed while it was read
             self._offers[kind] = fresh
         return fresh
 

@@ -169,7 +169,7 @@ def merged(texts: Iterable[str]) -> str:
                 about.setdefault(named, {})[line] = None
             elif line:
                 samples.setdefault(named, []).append(line)
-    lines = [line for named, told in about.items() for line in (*told, *samples.get(named, ()))]
+    lines = [line for named, comments in about.items() for line in (*comments, *samples.get(named, ()))]
     return "\n".join(lines) + "\n"
 
 

@@ -130,7 +130,7 @@ class Proxy(Generic[StateT]):
 
         chosen = chosen_extensions("Proxy(extensions=...)", given)
 
-        def told(value: Any, side: Side) -> Any:
+        def declaring(value: Any, side: Side) -> Any:
             handled = {
                 it: offer
                 for it, offer in chosen.items()
@@ -147,7 +147,7 @@ class Proxy(Generic[StateT]):
             return msgspec.structs.replace(value, **{name: msgspec.structs.replace(declared, meta=meta)})
 
         async def initialize(request: Any, hop: Any) -> Any:
-            return told(await hop.forward(told(request, "agent")), "client")
+            return declaring(await hop.forward(declaring(request, "agent")), "client")
 
         for message in (v1.InitializeRequest, v2.InitializeRequest):
             self.from_client(message)(initialize)

@@ -194,9 +194,9 @@ class Switchboard:
         message = parse(frame)
         if isinstance(message, NotificationFrame):
             if message.method in ENVELOPES:
-                self._told_in_envelope(link, message)
+                self._notification_in_envelope(link, message)
             else:
-                self._told(link.plain, message.method, message.params, frame)
+                self._notification(link.plain, message.method, message.params, frame)
         elif isinstance(message, ResponseFrame):
             self._answered(link, message, frame)
         elif isinstance(message, RequestFrame):
@@ -206,14 +206,14 @@ class Switchboard:
 
     # Notifications
 
-    def _told_in_envelope(self, link: Link, message: NotificationFrame) -> None:
+    def _notification_in_envelope(self, link: Link, message: NotificationFrame) -> None:
         try:
             inner = open_envelope(message.params)
         except BadEnvelope:
             return
-        self._told(link.wrapped, inner.method, inner.params, None)
+        self._notification(link.wrapped, inner.method, inner.params, None)
 
-    def _told(self, port: Port, method: str, params: Raw | None, frame: bytes | None) -> None:
+    def _notification(self, port: Port, method: str, params: Raw | None, frame: bytes | None) -> None:
         if method == CANCEL_REQUEST:
             self._cancel(port.link, params)
         elif port.mate is None or method in PROXY_METHODS:

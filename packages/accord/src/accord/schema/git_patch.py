@@ -75,8 +75,8 @@ def _compared(old: list[str], new: list[str]) -> list[_Line]:
         changes = [_Line("-", text) for text in before] + [_Line("+", text) for text in after]
     else:
         changes = [line for code in matcher.get_opcodes() for line in _changed(before, after, *code)]
-    kept_before, kept_behind = old[:head], old[len(old) - tail :]
-    return [*(_Line(" ", text) for text in kept_before), *changes, *(_Line(" ", text) for text in kept_behind)]
+    context_before, context_after = old[:head], old[len(old) - tail :]
+    return [*(_Line(" ", text) for text in context_before), *changes, *(_Line(" ", text) for text in context_after)]
 
 
 def _changed(old: list[str], new: list[str], what: str, a: int, b: int, c: int, d: int) -> list[_Line]:

@@ -56,11 +56,11 @@ def check_sendable(call: str, value: Any) -> None:
     try:
         msgspec.convert(plain, cls, dec_hook=tolerant.strictly)
     except msgspec.ValidationError as error:
-        if not _kept_by_a_tolerant_reader(plain, cls):
+        if not _survives_a_tolerant_reader(plain, cls):
             raise _refusal(call, cls.__name__, str(error)) from None
 
 
-def _kept_by_a_tolerant_reader(plain: Any, cls: type[object]) -> bool:
+def _survives_a_tolerant_reader(plain: Any, cls: type[object]) -> bool:
     try:
         with tolerant.keeping_members():
             return bool(codec.plain(codec.convert(plain, cls)) == plain)

@@ -25,7 +25,7 @@ from accord.services.form_fields import FormField, asked_for, defaults, fields_o
 from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
 from accord.services.url_to_visit import UrlToVisit
 
-KEPT = 1_000
+MOST_WAITING = 1_000
 """Links of one connection that may wait for `elicitation/complete`; the oldest are dropped."""
 
 LONGEST_MESSAGE = 20_000
@@ -176,7 +176,7 @@ class Elicitation(Service):
         question = LinkQuestion(request.message, UrlToVisit.of(request.url), session)
         # Before the user is asked: `elicitation/complete` may arrive before the answer is sent.
         waited_for[request.elicitation_id] = question
-        while len(waited_for) > KEPT:
+        while len(waited_for) > MOST_WAITING:
             del waited_for[next(iter(waited_for))]
         agreed = None
         try:

@@ -317,21 +317,21 @@ class LineRange:
     def __init__(self, first: int = 1, count: int | None = None) -> None:
         self._skip = max(first, 1) - 1
         self._left = count
-        self._kept: list[str] = []
+        self._chosen: list[str] = []
         self.length = 0
         """Number of characters kept."""
 
     @property
     def text(self) -> str:
         """The lines found so far."""
-        return "".join(self._kept)
+        return "".join(self._chosen)
 
     def add(self, chunk: str) -> bool:
         """Add a chunk; returns whether all wanted lines are complete."""
         rest = self._after_skipped(chunk)
         if self._left is not None:
             rest = self._limited(rest)
-        self._kept.append(rest)
+        self._chosen.append(rest)
         self.length += len(rest)
         return self._left == 0
 

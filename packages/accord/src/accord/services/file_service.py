@@ -37,7 +37,7 @@ from accord.schema.base import Model, Request
 from accord.services.file_content import LineRange, NotText, decode, encode_like, replace, texts
 from accord.services.service import ServedSession, Service, SessionOf
 
-KEPT = 64 * 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024
 """Bytes of changes that are kept; the oldest are dropped."""
 
 MOST = 10_000
@@ -80,8 +80,8 @@ class AgentWrite:
 class ChangeJournal:
     """The latest changes, oldest first, up to `kept` bytes."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, kept: int = MOST_BYTES) -> None:
+        self._most_bytes = kept
         self._changes: deque[AgentWrite] = deque()
         self._size = 0
         self.dropped_at = 0.0
@@ -97,7 +97,7 @@ class ChangeJournal:
         """Add a change and drop the oldest ones that no longer fit."""
         self._changes.append(change)
         self._size += _size(change)
-        while self._size > self._kept or len(self._changes) > MOST:
+        while self._size > self._most_bytes or len(self._changes) > MOST:
             dropped = self._changes.popleft()
             self._size -= _size(dropped)
             self.dropped_at = dropped.at

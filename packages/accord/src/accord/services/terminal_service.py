@@ -64,7 +64,7 @@ class OutputTail:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._chunks: deque[bytearray] = deque()
-        self._kept = 0
+        self._size = 0
         self.total = 0
         """Bytes of the whole stream so far."""
         self.ended = False
@@ -81,11 +81,11 @@ class OutputTail:
             self._chunks[-1] += chunk  # a command that prints single bytes must not cost one object per byte
         else:
             self._chunks.append(bytearray(chunk))
-        self._kept += len(chunk)
+        self._size += len(chunk)
         self.total += len(chunk)
         # The first chunk stays whole and is cut when it is read.
-        while self._chunks and self._kept - len(self._chunks[0]) >= self._limit:
-            self._kept -= len(self._chunks.popleft())
+        while self._chunks and self._size - len(self._chunks[0]) >= self._limit:
+            self._size -= len(self._chunks.popleft())
 
     def text(self) -> str:
         """The end of the stream, at most `limit` bytes in UTF-8."""
@@ -99,12 +99,12 @@ class OutputTail:
 
     def read_from(self, position: int) -> tuple[bytes, int]:
         """Return the kept bytes from `position`, and where they begin: later, if some were dropped."""
-        begins = max(position, self.total - self._kept)
+        begins = max(position, self.total - self._size)
         return self._since(begins), begins
 
     def _since(self, position: int) -> bytes:
         """Return the kept bytes from this position; reads only the chunks that it needs."""
-        missing = self.total - max(position, self.total - self._kept)
+        missing = self.total - max(position, self.total - self._size)
         wanted: list[bytearray] = []
         for chunk in reversed(self._chunks):
             if missing <= 0:

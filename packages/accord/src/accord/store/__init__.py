@@ -324,7 +324,7 @@ class MemoryStore(Store):
     def __init__(self, *, limit: int = LIMIT, clock: Clock = now) -> None:
         self._clock = clock
         self._limit = limit
-        self._kept: dict[str, _StoredSession] = {}
+        self._by_id: dict[str, _StoredSession] = {}
         self._released: dict[str, int] = {}
         """Bytes of the released sessions, in the order of their release."""
         self._released_bytes = 0
@@ -333,7 +333,7 @@ class MemoryStore(Store):
         """All sessions in the order of a list; None after a change."""
 
     def __repr__(self) -> str:
-        return f"MemoryStore(sessions={len(self._kept)})"
+        return f"MemoryStore(sessions={len(self._by_id)})"
 
     async def open(self) -> None:
         pass
@@ -371,12 +371,12 @@ class MemoryStore(Store):
         kept.session = _detached(changes.apply(kept.session))
 
     def appending(self, session: StoredSession) -> Callable[[bytes], None]:
-        kept = self._kept.get(session.id)
+        kept = self._by_id.get(session.id)
         fresh_until = 0.0
 
         def append(update: bytes) -> None:
             nonlocal kept, fresh_until
-            if kept is None or self._kept.get(session.id) is not kept or kept.session.hold != session.hold:
+            if kept is None or self._by_id.get(session.id) is not kept or kept.session.hold != session.hold:
                 kept = self._held(session)
             kept.updates.append(update)
             if (at := monotonic()) >= fresh_until:
@@ -414,7 +414,7 @@ class MemoryStore(Store):
         size: int = PAGE_OF_SESSIONS,
     ) -> Page:
         if self._listed is None:
-            self._listed = sorted(self._kept.values(), key=_place)
+            self._listed = sorted(self._by_id.values(), key=_place)
         position = None if cursor is None else Cursor.read(cursor, cwd, archived)
         start = 0 if position is None else bisect_right(self._listed, (-position.updated, -position.number), key=_place)
         found: list[_StoredSession] = []
@@ -441,13 +441,13 @@ class MemoryStore(Store):
             self._forget(session_id)
 
     def _forget(self, session_id: str) -> None:
-        del self._kept[session_id]
+        del self._by_id[session_id]
         self._released_bytes -= self._released.pop(session_id, 0)
         self._listed = None
 
     def _held(self, session: StoredSession) -> _StoredSession:
         """Return the session for its holder; raises StoreError for any other agent."""
-        kept = self._kept.get(session.id)
+        kept = self._by_id.get(session.id)
         if kept is None or kept.session.owner != session.owner:
             raise StoreError("gone", f"session {session.id} was deleted")
         if kept.session.hold != session.hold:
@@ -455,14 +455,14 @@ class MemoryStore(Store):
         return kept
 
     def _of(self, session_id: str, owner: str) -> _StoredSession | None:
-        kept = self._kept.get(session_id)
+        kept = self._by_id.get(session_id)
         return kept if kept is not None and kept.session.owner == owner else None
 
     def _add(self, session: StoredSession, updates: Sequence[bytes]) -> StoredSession:
-        if session.id in self._kept:
+        if session.id in self._by_id:
             raise StoreError("exists", f"session {session.id} already exists")
         self._count += 1
-        self._kept[session.id] = _StoredSession(self._count, _detached(session), updates)
+        self._by_id[session.id] = _StoredSession(self._count, _detached(session), updates)
         self._listed = None
         return session
 

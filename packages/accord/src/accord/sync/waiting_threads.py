@@ -149,14 +149,14 @@ class UserCalls:
     def __init__(self, connection: object) -> None:
         self._connection = connection
         self._waiters: list[Waiter] = []
-        self._kept: list[UserCall] = []
+        self._unclaimed: list[UserCall] = []
         self._threads: list[threading.Thread] = []
 
     def begin(self, waiter: Waiter) -> None:
         """A thread waits from now on."""
         self._waiters.append(waiter)
-        for call in [it for it in self._kept if _fits(it, waiter)]:
-            self._kept.remove(call)
+        for call in [it for it in self._unclaimed if _fits(it, waiter)]:
+            self._unclaimed.remove(call)
             waiter.give(call)
 
     def end(self, waiter: Waiter) -> None:
@@ -170,14 +170,14 @@ class UserCalls:
         if waiter is not None:
             waiter.give(call)
             return await self._answered(call)
-        self._kept.append(call)
+        self._unclaimed.append(call)
         late = asyncio.get_running_loop().call_later(PATIENCE, self._start_thread, call)
         try:
             return await self._answered(call)
         finally:
             late.cancel()
-            if call in self._kept:
-                self._kept.remove(call)
+            if call in self._unclaimed:
+                self._unclaimed.remove(call)
 
     async def _answered(self, call: UserCall) -> Any:
         try:
@@ -186,8 +186,8 @@ class UserCalls:
             call.claim()  # after a cancellation, no thread may make it any more
 
     def _start_thread(self, call: UserCall) -> None:
-        if call in self._kept:
-            self._kept.remove(call)
+        if call in self._unclaimed:
+            self._unclaimed.remove(call)
             self._threads = [it for it in self._threads if it.is_alive()]
             # A daemon, because a function that never returns must not keep the program from ending.
             thread = threading.Thread(target=self._make_alone, args=(call,), name=f"accord {call.name}", daemon=True)

@@ -165,13 +165,13 @@ class TraceLines:
         self.was_cut = False
         """Whether the last line was not whole, and was left out."""
         self._is_own = isinstance(source, str | PathLike)
-        given = open(source, "rb") if isinstance(source, str | PathLike) else source  # noqa: PTH123, SIM115
-        self._given = given
-        self._file: IO[bytes] = given
-        if _starts(given) == _GZIP:
+        opened = open(source, "rb") if isinstance(source, str | PathLike) else source  # noqa: PTH123, SIM115
+        self._opened = opened
+        self._file: IO[bytes] = opened
+        if _starts(opened) == _GZIP:
             import gzip
 
-            self._file = cast("IO[bytes]", gzip.GzipFile(fileobj=given))
+            self._file = cast("IO[bytes]", gzip.GzipFile(fileobj=opened))
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -194,7 +194,7 @@ class TraceLines:
 
     def __exit__(self, *_: object) -> None:
         if self._is_own:
-            self._given.close()
+            self._opened.close()
 
 
 def _starts(file: IO[bytes]) -> bytes:

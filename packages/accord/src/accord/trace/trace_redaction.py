@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 )
 _OPTION = re.compile(r"(?i)^--?[a-z-]*(?:key|token|secret|password|auth)[a-z-]*$")
 
-_KEPT = frozenset(
+_NEVER_REDACTED = frozenset(
     {
         "jsonrpc", "method", "id", "sessionId", "sessionUpdate", "toolCallId", "messageId", "terminalId", "planId",
         "subagentId", "compactionId", "requestId", "optionId", "modeId", "currentModeId", "methodId", "modelId", "type",
@@ -122,7 +122,7 @@ class Redaction:
             for key, member in _members(value):
                 if isinstance(member, dict | list):
                     waiting.append(member)
-                elif isinstance(member, str) and key not in _KEPT:
+                elif isinstance(member, str) and key not in _NEVER_REDACTED:
                     value[key] = self._shaped_text(member)
         return holder[0]
 

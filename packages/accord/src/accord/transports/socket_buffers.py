@@ -66,7 +66,7 @@ class OutputLevel:
         self._high_water = high_water
         self._receiver: Receiver | None = None
         self._full = False
-        self._given_up = False
+        self._is_discarded = False
         self._empty = LightEvent()
         self._empty.set()
 
@@ -76,7 +76,7 @@ class OutputLevel:
 
     def add(self, size: int) -> None:
         """Note that this many bytes wait."""
-        if self._given_up:
+        if self._is_discarded:
             return
         self.size += size
         self._empty.clear()
@@ -86,7 +86,7 @@ class OutputLevel:
 
     def written(self, size: int) -> None:
         """Note that this many bytes were written."""
-        self.size = 0 if self._given_up else self.size - size
+        self.size = 0 if self._is_discarded else self.size - size
         if self.size == 0:
             self._empty.set()
         if self._full and self.size <= self._high_water // 4 and self._receiver is not None:
@@ -99,7 +99,7 @@ class OutputLevel:
 
     def give_up(self) -> None:
         """Stop: no more output is written."""
-        self._given_up = True
+        self._is_discarded = True
         self.written(self.size)
 
 

@@ -117,7 +117,7 @@ class FirstFrame(WrappedTransport):
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
-        self._kept: list[bytes | Oversized] = []
+        self._held_back: list[bytes | Oversized] = []
         self._end: End | None = None
         self._arrived = LightEvent()
 
@@ -125,12 +125,12 @@ class FirstFrame(WrappedTransport):
         """Open the connection, and wait for the first frame; None if there is none, or if it is too long."""
         await self._inner.start(self)
         await self._arrived.wait()
-        frame = self._kept[0] if self._kept else None
+        frame = self._held_back[0] if self._held_back else None
         return frame if isinstance(frame, bytes) else None
 
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
-        kept, self._kept = self._kept, []
+        kept, self._held_back = self._held_back, []
         if kept:
             receiver.received(kept)
         if self._end is not None:
@@ -143,7 +143,7 @@ class FirstFrame(WrappedTransport):
             self._receiver.received(frames)
             return
         self._inner.pause_reading()
-        self._kept += frames
+        self._held_back += frames
         self._arrived.set()
 
     def ended(self, end: End) -> None:

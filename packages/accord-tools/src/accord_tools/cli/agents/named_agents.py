@@ -339,7 +339,7 @@ def run_export(options: argparse.Namespace) -> int:
     if scheme_of(options.name):
         raise WrongUsage("give the URL a name first: accord agents add NAME --url URL")
     env = without_secrets(settings.env)
-    _tell_what_is_left_out(settings, env)
+    _print_omitted(settings, env)
     if words := settings.words:
         # Editors that are not started by a shell often have another PATH.
         command = [program_file(words[0]) or words[0], *words[1:]]
@@ -350,7 +350,7 @@ def run_export(options: argparse.Namespace) -> int:
     return ENDED_WELL
 
 
-def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None:
+def _print_omitted(settings: AgentSettings, env: dict[str, str]) -> None:
     """Print which parts of an agent's environment another client cannot have."""
     left_out = [f"the variable {name} from your keyring" for name in settings.env if name not in env]
     left_out += [f"the variables in {settings.env_file}"] if settings.env_file else []

@@ -26,7 +26,7 @@ from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import Send, header_pairs
 from accord.http.server.request_body import RequestBody
 from accord.http.server.server_limits import ServerLimits
-from accord.http.server.streams import NotKept, Stream, Streams
+from accord.http.server.streams import NotReplayable, Stream, Streams
 from accord.http.server.unanswered_requests import StreamRoute, UnansweredRequests
 from accord.http.server.validation import AnswersBadly, Opens, Posts, Refusal, session_of_posted
 from accord.http.sse import ALIVE, announcement, event
@@ -301,7 +301,7 @@ class HttpConnection(Transport):
         if last is not None:
             try:
                 self.streams.resume(stream, last)
-            except NotKept as gone:
+            except NotReplayable as gone:
                 raise Refusal(410, str(gone)) from None
         reader = self._readers[key] = StreamReader(self, stream)
         stream.open = True

@@ -66,7 +66,7 @@ RIGHTS = {
 }
 """The rights to all methods that an agent handles."""
 
-KEPT = ("sessionId", "cwd", "replayFrom")
+OBSERVER_PARAMS = ("sessionId", "cwd", "replayFrom")
 """The params with which an observer opens a session: it brings no servers, no folders and no prompts for the agent."""
 
 REFUSED = "this token may only watch sessions"
@@ -154,7 +154,7 @@ def _unanswered(request_id: RequestId | None) -> Verdict:
 
 
 def _watching(given: dict[str, Any]) -> bytes:
-    kept = {name: given[name] for name in KEPT if name in given}
+    kept = {name: given[name] for name in OBSERVER_PARAMS if name in given}
     return codec.encode({**kept, "mcpServers": [], "_meta": {WATCH: True}})
 
 

@@ -332,7 +332,7 @@ class SharedConversation:
 
     # The agent
 
-    def told(self, frame: bytes) -> None:
+    def from_agent(self, frame: bytes) -> None:
         """The agent has sent this."""
         match parse(frame):
             case NotificationFrame(method="session/update") as tell:
@@ -367,7 +367,7 @@ class SharedConversation:
         if shared_messages.may_change_answers(frame):
             session.changed(shared_messages.update_of(object_in(tell.params)))
         if self._version > 1 and (state := shared_messages.state_in(frame, session.name)) is not None:
-            session.told_state(frame, state)
+            session.keep_state(frame, state)
             if state == "idle":
                 self._turn_is_over(session)
 

@@ -210,7 +210,7 @@ class SharedAgent(Receiver):
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         for frame in frames:
             if isinstance(frame, bytes):
-                self._conversation.told(frame)
+                self._conversation.from_agent(frame)
         self._send()
 
     def _send(self) -> None:

@@ -26,7 +26,7 @@ HANDED_OVER = "session_info_update"
 
 REPLAY_COMPLETE = "replay_complete"
 
-KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
+SHARED_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
 """The capabilities that clients have for each other: not its files, and not its terminals."""
 
 
@@ -36,9 +36,9 @@ def params_of(frame: bytes) -> dict[str, Any]:
     return object_in(message.params) if isinstance(message, NotificationFrame) else {}
 
 
-def version_in(told: dict[str, Any]) -> int:
+def version_in(params: dict[str, Any]) -> int:
     """The protocol version in the params or the result of `initialize`."""
-    version = told.get("protocolVersion")
+    version = params.get("protocolVersion")
     return version if isinstance(version, int) else 1
 
 
@@ -122,7 +122,7 @@ def shared_initialize(params: dict[str, Any]) -> bytes:
     for name, asked in (("clientCapabilities", [*ONLY_FOR.values()]), ("capabilities", ["promptSuggestions"])):
         if name in params:
             offered = body_of(params[name])
-            kept = {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}
+            kept = {key: offered[key] for key in offered if key in SHARED_CAPABILITIES}
             session = body_of(kept.get("session"))
             shown: dict[str, Any] = {it: session.get(it) or {} for it in asked}
             params = {**params, name: {**kept, "session": {**session, **shown}}}
@@ -136,8 +136,8 @@ def announced(answer: ResponseFrame) -> ResponseFrame:
     if answer.error is not None:
         return answer
     result = object_in(answer.result)
-    told = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
-    return ResponseFrame(answer.id, msgspec.Raw(codec.encode(told)))
+    declared = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
+    return ResponseFrame(answer.id, msgspec.Raw(codec.encode(declared)))
 
 
 def user_messages(session: str, params: dict[str, Any]) -> Iterator[bytes]:
@@ -201,8 +201,8 @@ def replayed(session: str, updates: Iterable[bytes], version: Version, capabilit
         replay.look(entry)
     for entry in entries:
         replay.add(entry)
-    told = [*replay.now(), *replay.rest()]
-    return [b"%b%b}}" % (update_head(subagent or session), codec.encode(update)) for subagent, update in told]
+    replayed = [*replay.now(), *replay.rest()]
+    return [b"%b%b}}" % (update_head(subagent or session), codec.encode(update)) for subagent, update in replayed]
 
 
 def says_gone(answer: ResponseFrame, session: str) -> bool:

@@ -24,7 +24,7 @@ MOST_LOG = 16 * 1024 * 1024
 MOST_EARLY, MOST_EARLY_BYTES = 1_000, 64 * 1024
 """Updates of unknown sessions that are kept, and the bytes of one of them."""
 
-_TOLD_IN_RESULTS = {
+_PLACES_IN_RESULTS = {
     "current_mode_update": ("modes", "currentModeId"),
     "config_option_update": ("configOptions",),
     "available_commands_update": ("availableCommands",),
@@ -82,13 +82,13 @@ class SharedSession(msgspec.Struct, eq=False):
                 return
             self.log.append(update)
 
-    def told_state(self, frame: bytes, state: str) -> None:
+    def keep_state(self, frame: bytes, state: str) -> None:
         """Note the session's state from the agent."""
         self.state, self.works = frame, state != "idle"
 
     def changed(self, update: dict[str, Any]) -> None:
         """Note that an update has changed the answer to a client that joins."""
-        *path, name = _TOLD_IN_RESULTS.get(str(update.get("sessionUpdate")), ("",))
+        *path, name = _PLACES_IN_RESULTS.get(str(update.get("sessionUpdate")), ("",))
         place = self.result
         for step in path:
             place = place.get(step)  # type: ignore[assignment]
@@ -136,18 +136,18 @@ class EarlyUpdates:
     """Updates of sessions that the agent has not announced yet: it may send some before it answers `session/new`."""
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[str, bytes]] = deque(maxlen=MOST_EARLY)
+        self._updates: deque[tuple[str, bytes]] = deque(maxlen=MOST_EARLY)
 
     def add(self, session: str, update: bytes) -> None:
         """Keep an update of an unknown session."""
         if len(update) <= MOST_EARLY_BYTES:
-            self._kept.append((session, update))
+            self._updates.append((session, update))
 
     def take(self, session: str) -> list[bytes]:
         """Remove and return the updates of a session."""
-        found = [update for named, update in self._kept if named == session]
+        found = [update for named, update in self._updates if named == session]
         if found:
-            self._kept = deque((it for it in self._kept if it[0] != session), MOST_EARLY)
+            self._updates = deque((it for it in self._updates if it[0] != session), MOST_EARLY)
         return found
 
 

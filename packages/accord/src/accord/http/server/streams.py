@@ -29,7 +29,7 @@ class Numbered(NamedTuple):
     frame: bytes
 
 
-class NotKept(Exception):
+class NotReplayable(Exception):
     """The client resumes after a message whose successors are no longer kept."""
 
 
@@ -60,8 +60,8 @@ class Streams:
         """The streams of the sessions that this connection knows."""
         self._numbers = 0
         self._keep = keep
-        self._kept: deque[tuple[Stream, Numbered]] = deque()
-        self._kept_bytes = 0
+        self._replayable: deque[tuple[Stream, Numbered]] = deque()
+        self._replayable_bytes = 0
 
     def put(self, frame: bytes, sent: StreamRoute) -> tuple[Stream, bool]:
         """Number this message and add it to its stream; returns that stream, and whether a stream is new."""
@@ -100,37 +100,39 @@ class Streams:
                 break
             taken.append(message)
             size += len(message.frame)
-            self._kept.append((stream, message))
+            self._replayable.append((stream, message))
         if taken:
             del stream.waiting[: len(taken)]
             stream.handed_out = taken[-1].number
             self.waiting_bytes -= size
-            self._kept_bytes += size
+            self._replayable_bytes += size
             self._drop_oldest()
         return taken
 
     def _drop_oldest(self) -> None:
-        while self._kept_bytes > self._keep and len(self._kept) > 1:
-            stream, message = self._kept.popleft()
-            self._kept_bytes -= len(message.frame)
+        while self._replayable_bytes > self._keep and len(self._replayable) > 1:
+            stream, message = self._replayable.popleft()
+            self._replayable_bytes -= len(message.frame)
             stream.dropped = message.number
 
     def resume(self, stream: Stream, last: int) -> None:
-        """Queue again every message of this stream after the number `last`; raises NotKept."""
+        """Queue again every message of this stream after the number `last`; raises NotReplayable."""
         if last > stream.handed_out:
-            raise NotKept(f"message {last} was never sent on this stream")
+            raise NotReplayable(f"message {last} was never sent on this stream")
         if last < stream.dropped:
-            raise NotKept(f"cannot resume after message {last}: messages up to {stream.dropped} are no longer kept")
-        again = [message for message in self._kept_of(stream) if message.number > last]
+            raise NotReplayable(
+                f"cannot resume after message {last}: messages up to {stream.dropped} are no longer kept"
+            )
+        again = [message for message in self._replayable_of(stream) if message.number > last]
         again_bytes = sum(len(message.frame) for message in again)
-        self._kept = deque(kept for kept in self._kept if kept[0] is not stream or kept[1].number <= last)
-        self._kept_bytes -= again_bytes
+        self._replayable = deque(pair for pair in self._replayable if pair[0] is not stream or pair[1].number <= last)
+        self._replayable_bytes -= again_bytes
         self.waiting_bytes += again_bytes
         stream.waiting[:0] = again
         stream.handed_out = last
 
-    def _kept_of(self, stream: Stream) -> Iterator[Numbered]:
-        return (message for owner, message in self._kept if owner is stream)
+    def _replayable_of(self, stream: Stream) -> Iterator[Numbered]:
+        return (message for owner, message in self._replayable if owner is stream)
 
     def forget(self, stream: Stream) -> None:
         """Drop this stream after its reader has disconnected, if its session was closed or never opened.
@@ -140,5 +142,5 @@ class Streams:
         is_unused = (stream.over or not stream.known) and not stream.waiting
         if stream.key is not None and is_unused and self.sessions.get(stream.key) is stream:
             del self.sessions[stream.key]
-            self._kept_bytes -= sum(len(message.frame) for message in self._kept_of(stream))
-            self._kept = deque(kept for kept in self._kept if kept[0] is not stream)
+            self._replayable_bytes -= sum(len(message.frame) for message in self._replayable_of(stream))
+            self._replayable = deque(pair for pair in self._replayable if pair[0] is not stream)

@@ -150,7 +150,7 @@ class AsgiRequest(ABC):
         """Whether the body has arrived completely."""
         self._parts: list[bytes] = []
         self._size = 0
-        self._told_a_part = self._told_whole = False
+        self._has_passed_part = self._has_passed_whole = False
         self._gone = False
         self._waiter: asyncio.Future[None] | None = None
         self._start: Event | None = None
@@ -190,20 +190,20 @@ class AsgiRequest(ABC):
 
     def body_at_once(self) -> bytes | None:
         """Return the whole body if it has arrived and no part of it was taken; None otherwise."""
-        return None if self._told_a_part or not self.is_whole or self._gone else self._take()
+        return None if self._has_passed_part or not self.is_whole or self._gone else self._take()
 
     def _take(self) -> bytes:
         body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._taken(self._size)
         self._size = 0
-        self._told_a_part, self._told_whole = True, self.is_whole
+        self._has_passed_part, self._has_passed_whole = True, self.is_whole
         return body
 
     async def receive(self) -> Event:
         """Wait for the next event: a part of the body, or the end of the request."""
         while True:
-            if not self._told_whole and (self._parts or self.is_whole):
+            if not self._has_passed_whole and (self._parts or self.is_whole):
                 return {"type": "http.request", "body": self._take(), "more_body": not self.is_whole}
             if self._gone:
                 return {"type": "http.disconnect"}
