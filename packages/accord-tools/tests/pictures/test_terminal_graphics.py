@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Cell, ask_terminal, may_be_asked
+from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, CellSize, ask_terminal, may_be_asked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
 
@@ -36,7 +36,7 @@ def asked(*answers, within=60.0):
 
 def test_a_terminal_with_sixel_says_so_and_how_large_its_characters_are():
     graphics, typed = asked(b"\x1b[6;18;9t", b"\x1b[?62;4;22c")
-    assert (graphics.protocol, graphics.cell, typed) == ("sixel", Cell(9, 18), "")
+    assert (graphics.protocol, graphics.cell, typed) == ("sixel", CellSize(9, 18), "")
 
 
 def test_kittys_protocol_is_used_only_where_its_placeholders_are_known():

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import accord
 from accord import v1
-from accord_tools.pictures.terminal_graphics import Cell, Graphics
+from accord_tools.pictures.terminal_graphics import CellSize, Graphics
 from accord_tools.presentation.command_output import output_lines
 from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line
@@ -285,7 +285,7 @@ IMAGES = {
 async def test_no_image_holds_the_screen_longer_than_a_frame(name, protocol):
     """A thread decodes it and makes all that the terminal is sent; the loop shows words, and then a screen of rows."""
     data, drawn, encoded = IMAGES[name](), asyncio.Event(), []
-    pictures = Pictures(Graphics(protocol, Cell(64, 64)), drawn.set)
+    pictures = Pictures(Graphics(protocol, CellSize(64, 64)), drawn.set)
     console, palette = Console(), Palette({})
 
     def screen():

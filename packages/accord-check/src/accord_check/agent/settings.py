@@ -28,7 +28,7 @@ FOLDER = "{folder}"
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class PromptTexts:
     """The texts of the prompts, by purpose."""
 
     plain: str = "Reply with one short sentence."
@@ -43,7 +43,7 @@ class Prompts:
     """Further prompts, for agents that need a word for their features."""
 
 
-DEMO = Prompts(
+DEMO = PromptTexts(
     plain="Hello",
     slow="/slow 20",
     edit=f"/edit {NOTES}",
@@ -52,7 +52,7 @@ DEMO = Prompts(
 """The prompts for `accord demo`, whose commands show every feature."""
 
 
-FIXTURE = Prompts(plain="check plain", slow="check slow", edit="check edit", mcp="check mcp")
+FIXTURE = PromptTexts(plain="check plain", slow="check slow", edit="check edit", mcp="check mcp")
 """The script of the profile fixture.
 
 `check plain` is answered with some words. `check slow` sends some text at once, and works until it is cancelled. `check
@@ -76,7 +76,7 @@ class Settings(Patience):
     """The settings of a run."""
 
     profile: Profile = "default"
-    prompts: Prompts = field(default_factory=Prompts)
+    prompts: PromptTexts = field(default_factory=PromptTexts)
     auth_method: str | None = None
     """The method to log in with before the first session."""
     terminal_login: bool = False
@@ -110,18 +110,18 @@ class Settings(Patience):
         return self.profile != "smoke"
 
 
-def read_prompts(path: str | Path) -> Prompts:
+def read_prompts(path: str | Path) -> PromptTexts:
     """The prompts in a TOML file: `plain`, `slow`, `edit` and `mcp` as texts, `more` as a list of texts."""
     values = read_toml(path)
     for name, value in values.items():
         _check(str(path), name, value)
     if "more" in values:
         values["more"] = tuple(values["more"])
-    return Prompts(**values)
+    return PromptTexts(**values)
 
 
 def _check(path: str, name: str, value: Any) -> None:
-    if name not in Prompts.__slots__:
+    if name not in PromptTexts.__slots__:
         raise ConfigurationError(f"{path}: a prompt is plain, slow, edit, mcp or more, got {name!r}")
     if name != "more" and not isinstance(value, str):
         raise ConfigurationError(f"{path}: {name} must be a text, got {value!r}")

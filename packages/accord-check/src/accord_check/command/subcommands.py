@@ -211,10 +211,10 @@ async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent
 
 
 def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> Settings:
-    from accord_check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
+    from accord_check.agent.settings import DEMO, FIXTURE, PromptTexts, Settings, read_prompts
 
     is_demo = agent.is_demo or agent.words[-2:] == ["accord", "demo"]
-    usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+    usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else PromptTexts()
     prompts = read_prompts(options.prompts) if options.prompts else usual
     limits = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
     return Settings(

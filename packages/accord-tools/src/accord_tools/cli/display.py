@@ -28,7 +28,7 @@ from accord.session.values import whole_part
 from accord_tools.cli.console import CommandStreams, for_people, streams, width
 from accord_tools.cli.output import Output
 from accord_tools.cli.view import Opened, TurnView
-from accord_tools.pictures.terminal_graphics import Cell, fitted, iterm2, kitty
+from accord_tools.pictures.terminal_graphics import CellSize, fitted, iterm2, kitty
 from accord_tools.presentation.appearance import Pictures
 from accord_tools.presentation.spinner import Spinner
 from accord_tools.presentation.styled_text import NARROW, Paragraph, WrappedStream, rows_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 MOST_PIXELS = 4096
 """Of each side."""
-CELL = Cell()
+CELL = CellSize()
 """Pixels of a character, roughly: terminals differ, and a command does not ask them."""
 ROWS = 20
 """Rows that an image may take."""

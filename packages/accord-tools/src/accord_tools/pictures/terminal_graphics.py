@@ -52,17 +52,17 @@ MOST_CELLS = len(_MARKS)
 """Rows and columns of the largest image that placeholders can show."""
 
 
-class Cell(NamedTuple):
+class CellSize(NamedTuple):
     """Pixels of one character of a terminal."""
 
     width: int = 10
     height: int = 20
 
 
-def fitted(size: tuple[int, int], columns: int, rows: int, cell: Cell) -> tuple[int, int]:
+def fitted(size: tuple[int, int], columns: int, rows: int, cell: CellSize) -> tuple[int, int]:
     """Return how many columns and rows an image takes: its own size, or as much as there is room for.
 
-    >>> fitted((400, 200), 80, 20, Cell(10, 20)), fitted((4000, 2000), 60, 16, Cell(10, 20))
+    >>> fitted((400, 200), 80, 20, CellSize(10, 20)), fitted((4000, 2000), 60, 16, CellSize(10, 20))
     ((40, 10), (60, 15))
     """
     width, height = size
@@ -118,7 +118,7 @@ class Graphics(NamedTuple):
 
     protocol: Protocol | None = None
     """None if it has none, or is not known to have one."""
-    cell: Cell = Cell()
+    cell: CellSize = CellSize()
 
 
 NO_GRAPHICS = Graphics()
@@ -172,7 +172,7 @@ def understood(said: str) -> tuple[Graphics, str]:
     """Return the meaning of the answers, and the input that is no answer.
 
     >>> understood("\\x1bP>|foot(1.16)\\x1b\\\\hi\\x1b[6;18;9t\\x1b[?62;4;22c")
-    (Graphics(protocol='sixel', cell=Cell(width=9, height=18)), 'hi')
+    (Graphics(protocol='sixel', cell=CellSize(width=9, height=18)), 'hi')
     """
     kitty, name, cell, attributes = (it.search(said) for it in (_KITTY, _NAME, _CELL, _ATTRIBUTES))
     called = name[1].lower() if name is not None else ""
@@ -183,9 +183,9 @@ def understood(said: str) -> tuple[Graphics, str]:
         protocol = "iterm2"
     elif attributes is not None and "4" in attributes[1].split(";"):
         protocol = "sixel"
-    size = Cell() if cell is None else Cell(width=int(cell[2][:4]), height=int(cell[1][:4]))
+    size = CellSize() if cell is None else CellSize(width=int(cell[2][:4]), height=int(cell[1][:4]))
     if min(size) < 1:
-        size = Cell()
+        size = CellSize()
     for pattern in (_KITTY, _NAME, _CELL, _ATTRIBUTES):
         said = pattern.sub("", said)
     return Graphics(protocol, size), "".join(it for it in said if it.isprintable())

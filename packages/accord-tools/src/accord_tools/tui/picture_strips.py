@@ -28,7 +28,7 @@ from accord.session.placeholders import from_base64, placeholder
 from accord_tools.pictures.terminal_graphics import (
     MOST_BYTES,
     NO_GRAPHICS,
-    Cell,
+    CellSize,
     Graphics,
     fitted,
     iterm2,
@@ -183,7 +183,9 @@ def _strips(data: str, width: int, palette: Palette, graphics: Graphics) -> list
     except ImportError:
         return 'not drawn: install Pillow, pip install "accord[cli]"'
     most = max(1, min(COLUMNS, width - 2))
-    cell = Cell(1, 2) if graphics.protocol is None else Cell(*(min(LARGEST_CELL, side) for side in graphics.cell))
+    cell = (
+        CellSize(1, 2) if graphics.protocol is None else CellSize(*(min(LARGEST_CELL, side) for side in graphics.cell))
+    )
     try:
         image = decoded(from_base64(data) or b"", (most * cell.width, ROWS * cell.height))
     except NotDrawable as error:

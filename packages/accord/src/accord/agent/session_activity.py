@@ -22,7 +22,7 @@ import msgspec
 from accord.agent.record import SessionUpdates
 from accord.agent.remote_client import RemoteClient, Requester, SessionClient
 from accord.agent.user_questions import PermissionMemory
-from accord.dialects import Activity, Background, Dialect, End, Kind
+from accord.dialects import Activity, ActivityEnd, Background, Dialect, Kind
 from accord.errors import RequestError
 
 log = logging.getLogger("accord")
@@ -348,7 +348,7 @@ class SessionActivity:
         self._activity: Activity = "idle"
         self._background: dict[tuple[str, str], Background] | None = None
         """The work beside the turns; None until there is some."""
-        self._followers: tuple[Callable[[End | None], None], ...] = ()
+        self._followers: tuple[Callable[[ActivityEnd | None], None], ...] = ()
         """Called with each new state, and with the end of the previous work if that has ended."""
 
     @property
@@ -361,7 +361,7 @@ class SessionActivity:
         """The tasks that run beside the turns."""
         return list((self._background or {}).values())
 
-    def follow(self, follower: Callable[[End | None], None]) -> Callable[[], None]:
+    def follow(self, follower: Callable[[ActivityEnd | None], None]) -> Callable[[], None]:
         """Call `follower` with each state from now on, until the returned function is called."""
         self._followers = (*self._followers, follower)
 
@@ -370,7 +370,7 @@ class SessionActivity:
 
         return stop
 
-    def state_in(self, dialect: Dialect, end: End | None = None) -> Any | None:
+    def state_in(self, dialect: Dialect, end: ActivityEnd | None = None) -> Any | None:
         """Return the update for the present state in this dialect; None if it has no states."""
         return dialect.state(self._activity, None if self._background is None else self.background, end)
 
@@ -380,7 +380,7 @@ class SessionActivity:
         for follow in self._followers:
             follow(None)
 
-    def idle(self, end: End) -> None:
+    def idle(self, end: ActivityEnd) -> None:
         """Note that foreground work has ended."""
         self._activity = "idle"
         self.tell(end)
@@ -423,7 +423,7 @@ class SessionActivity:
         if update is not None:
             self._updates.report(update)
 
-    def tell(self, end: End | None = None) -> None:
+    def tell(self, end: ActivityEnd | None = None) -> None:
         """Report the session's activity to the client."""
         for follow in self._followers:
             follow(end)

@@ -32,7 +32,7 @@ from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT
 from accord.agent.tool import Tool
 from accord.agent.turn import ASKS_THE_USER, Turn, TurnRequests, meant_by
-from accord.dialects import Activity, End, Failure
+from accord.dialects import Activity, ActivityEnd, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.mistakes import check_text
 from accord.schema import v1
@@ -115,7 +115,7 @@ class OwnSession:
         await self._parent._send(updates.SubagentUpdate(self._id, state=state))
         self._report("running" if state is RUNNING else "requires_action")
 
-    def _report(self, activity: Activity, end: End | None = None) -> None:
+    def _report(self, activity: Activity, end: ActivityEnd | None = None) -> None:
         """In version 2 a subagent also reports its state itself; the dialect of version 1 drops it."""
         update = self.updates.dialect.state(activity, None, end)
         if update is not None:
@@ -142,7 +142,9 @@ class OwnSession:
     async def end(self, state: IdleStateUpdate) -> None:
         error = state.error
         failure = None if error is None else Failure(error.code, error.message, error.data)
-        self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
+        self._report(
+            "idle", ActivityEnd(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure)
+        )
         # Also after the turn: a client must not see a subagent at work for ever.
         await self._parent._updates.send(updates.SubagentUpdate(self._id, state=state))
 

@@ -23,7 +23,7 @@ from accord.agent.session import Session, StateT
 from accord.agent.session_activity import CANCELLED, DetachedTool, QueuedPrompt, ToolSurroundings
 from accord.agent.tool import Location, Tool
 from accord.agent.user_questions import Decision, Elicits, Offered
-from accord.dialects import Dialect, End, Failure
+from accord.dialects import ActivityEnd, Dialect, Failure
 from accord.engine.peer import Context
 from accord.errors import INTERNAL_ERROR, RequestError
 from accord.mistakes import check_extensible_word, check_text, shortened, wrong_type
@@ -649,7 +649,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
             turn._end()
             failure = None if not isinstance(error, Exception) else _failure(error)
             reason = CANCELLED if place.is_cancelled or is_stopped else "end_turn"
-            session._activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
+            session._activity.idle(ActivityEnd(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
         return False
 
     with place:

@@ -35,7 +35,7 @@ from accord.agent.session import Session
 from accord.agent.session_activity import CANCELLED
 from accord.agent.session_config import offered
 from accord.agent.turn import Turn
-from accord.dialects import End, Failure
+from accord.dialects import ActivityEnd, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
 from accord.dialects.v2_dialect import state_of
 from accord.engine.handlers import Handlers
@@ -123,7 +123,7 @@ class PromptReceipt:
         if not self._is_over:
             self._is_over = True
             turn.session._activity.idle(
-                End(
+                ActivityEnd(
                     stop_reason=stop_reason,
                     usage=turn._spent if self._unstable else None,
                     meta=turn.answer_meta or None,
@@ -339,7 +339,7 @@ class V2Methods:
     def _tell_end(self, session: Session) -> None:
         """Report to a client that has sent a prompt again how its turn ended, if nothing runs now."""
         if session._activity.now == "idle":
-            end = End(stop_reason=session._record.stop_reason or CANCELLED)
+            end = ActivityEnd(stop_reason=session._record.stop_reason or CANCELLED)
             session._updates.report(session._activity.state_in(session._updates.dialect, end))
 
     def _cancel(self, notification: v2.CancelSessionNotification) -> None:

@@ -43,7 +43,7 @@ from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
 from accord.agent.session import Session
 from accord.agent.session_config import offered
-from accord.dialects import End, v1_dialect
+from accord.dialects import ActivityEnd, v1_dialect
 from accord.engine.peer import Context
 from accord.errors import ConnectionClosed, ConversionError, RequestError, StoreError
 from accord.schema import codec, v1
@@ -468,7 +468,7 @@ class SessionJoin(SessionWatch):
         """The session on the connection that works."""
         self._leave = holder._activity.follow(self._state_changed)
 
-    def _state_changed(self, end: End | None) -> None:
+    def _state_changed(self, end: ActivityEnd | None) -> None:
         update = self.holder._activity.state_in(self._dialect, end)
         if update is not None:
             self._states.append(encoded_update(update))

@@ -8,8 +8,8 @@ A subagent is made by the first update in its name, or when the caller looks. Ea
 those of its session. Its folders are those of its session: an agent may report another folder for a subagent, but that
 must not open a folder that the user did not grant.
 
-An agent may start subagents without end. A session keeps the updates of the latest `MOST_TRANSCRIPTS` of them, each within its
-share of `Limits.state`.
+An agent may start subagents without end. A session keeps the updates of the latest `MOST_TRANSCRIPTS` of them, each
+within its share of `Limits.state`.
 """
 
 # The private members of a session and a subagent are private to this room.

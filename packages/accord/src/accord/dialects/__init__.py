@@ -42,7 +42,7 @@ class Failure(msgspec.Struct, frozen=True):
     data: Json = None
 
 
-class End(msgspec.Struct, frozen=True, kw_only=True):
+class ActivityEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a stretch of work."""
 
     stop_reason: str
@@ -116,7 +116,12 @@ class Dialect(ABC):
 
     # Updates that only some versions have; None means no update
 
-    def state(self, activity: Activity, background: Sequence[Background] | None, end: End | None = None) -> Any | None:  # noqa: ARG002
+    def state(
+        self,
+        activity: Activity,  # noqa: ARG002
+        background: Sequence[Background] | None,  # noqa: ARG002
+        end: ActivityEnd | None = None,  # noqa: ARG002
+    ) -> Any | None:
         """Return the update with the session's activity.
 
         `background` is None as long as the session has never had any; `end` is the end of the previous work.

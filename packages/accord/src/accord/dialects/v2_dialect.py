@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.dialects import ENDED, Activity, Background, Dialect, End, Kind, folded_fields
+from accord.dialects import ENDED, Activity, ActivityEnd, Background, Dialect, Kind, folded_fields
 from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
@@ -124,7 +124,7 @@ class V2Dialect(Dialect):
         return v2.ToolCallProgress(v2.ToolCallId(id), capabilities=tool_call)
 
     def state(
-        self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
+        self, activity: Activity, background: Sequence[Background] | None, end: ActivityEnd | None = None
     ) -> v2.SessionStateUpdate:
         running = None if background is None else [background_work(it) for it in background]
         if end is None:

@@ -362,7 +362,7 @@ class CommandTitles(AirExtension[dict[str, Any]], name="commandTitle"):
         return None if not title else [msgspec.structs.replace(update, title=title)]
 
 
-class _Patch(Shape):
+class _AirPatch(Shape):
     format: str
     text: str
 
@@ -371,7 +371,7 @@ class DiffPatches(AirExtension[dict[str, Any]], name="diffPatch"):
     """Exact git patches of changed files; a client reads them as the diffs of version 2, `updates.Diff`."""
 
     word = "diffPatch"
-    patch = MetaMember(_Patch, *AIR, "diffPatch")
+    patch = MetaMember(_AirPatch, *AIR, "diffPatch")
 
     @staticmethod
     def translate(update: Any) -> Sequence[Any] | None:

@@ -314,7 +314,7 @@ class AwaitedRequest(Protocol):
         ...
 
 
-class UnansweredRequest(Protocol):
+class ArrivedRequest(Protocol):
     """A request that arrived over a link, until it is answered."""
 
     def cancel(self) -> None:
@@ -386,7 +386,7 @@ class Link:
         self.spelling: Spelling = TODAY
         self.awaited: dict[RequestId, AwaitedRequest] = {}
         """The requests that were sent over this link and have no answer yet."""
-        self.unanswered: dict[Hashable, UnansweredRequest] = {}
+        self.unanswered: dict[Hashable, ArrivedRequest] = {}
         """The requests that arrived over this link and have no answer yet."""
         self.waiting: list[bytes] = []
         """Frames for the next write."""

@@ -131,9 +131,9 @@ class UsePermissions(Permissions):
             if option.option_id == ALWAYS:
                 memory.always.add(request.kind)
 
-    def granted_patches(self, session: ServedSession, path: str) -> list[_Patch]:
+    def granted_patches(self, session: ServedSession, path: str) -> list[_DiffPart]:
         """Return the changes of parts of files that the agent's own questions have shown, and that were allowed."""
-        return [it for it in self._memory(session).granted if isinstance(it, _Patch) and it.path == path]
+        return [it for it in self._memory(session).granted if isinstance(it, _DiffPart) and it.path == path]
 
     def refusal(self, question: PermissionQuestion, by: str) -> str:
         """Describe why something was refused, and what would allow it."""
@@ -274,7 +274,7 @@ async def _running(session: ServedSession, message: v1.CreateTerminalRequest) ->
     return UseRequest(call, [use], ("run", line, folder))
 
 
-class _Patch(NamedTuple):
+class _DiffPart(NamedTuple):
     """A change of a part of a file, as a diff shows it."""
 
     path: str
@@ -282,7 +282,7 @@ class _Patch(NamedTuple):
     new: str
 
 
-def _making(patches: Sequence[_Patch], old: str, new: str) -> list[_Patch]:
+def _making(patches: Sequence[_DiffPart], old: str, new: str) -> list[_DiffPart]:
     """Return those of these changes that turn one text into the other: one alone, or all in their order."""
     for patch in patches:
         if patch.old in old and new == old.replace(patch.old, patch.new, 1):
@@ -302,7 +302,7 @@ def _uses(question: PermissionQuestion) -> list[Use]:
             path = _real(session, diff.path)
             uses.append(_written(path, diff.new_text))
             if diff.old_text and len(diff.old_text) + len(diff.new_text) <= LONGEST_PATCH:
-                uses.append(_Patch(path, diff.old_text, diff.new_text))
+                uses.append(_DiffPart(path, diff.old_text, diff.new_text))
     if call.kind == "read":
         uses += [("read", str(path)) for path in question.paths]
     elif call.kind == "edit" and not call.diffs:
