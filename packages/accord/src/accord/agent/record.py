@@ -174,7 +174,11 @@ class Record:
     async def keep_end(self, stop_reason: str) -> None:
         """Store that the turn of a prompt with a key has ended: another attempt must not run it again."""
         self.awaits_end = False
-        await self.write((marked(end_of_turn(stop_reason), self.version),))
+        entry = marked(end_of_turn(stop_reason), self.version)
+        if self._append is None:
+            await self.write((entry,))
+        else:
+            self._append(entry)
         self.stop_reason = stop_reason
 
     def is_interrupted(self, message_id: str) -> bool:
@@ -503,22 +507,10 @@ class SessionUpdates:
 
     def report_encoded(self, update: bytes) -> None:
         """`report` for an update that is JSON already."""
-        frame = self._record.frame(update)
-        if self._early is not None:
-            self._early.append(frame)
-            return
         try:  # noqa: SIM105 - `suppress` costs more than what it surrounds
-            self._peer.connection.tell(frame)
+            self.tell(self._record.frame(update))
         except ConnectionClosed:
             pass  # work that ends with the link has no client to notify
-
-    def collect(self) -> None:
-        """Collect the frames of this iteration of the loop, and send them together at its end."""
-        self._peer.connection.collect()
-
-    def flush(self) -> None:
-        """Send the collected frames now: no more are likely in this iteration of the loop."""
-        self._peer.connection.flush()
 
     def tell(self, frame: bytes) -> bool:
         """Send an update that is already stored; returns True if the sender should `breathe`."""

@@ -384,7 +384,7 @@ class SessionActivity:
         """Note that foreground work has ended."""
         self._activity = "idle"
         self.tell(end)
-        self._updates.flush()
+        self._updates.peer.connection.flush()
 
     @contextmanager
     def waiting_for_user(self) -> Generator[None]:

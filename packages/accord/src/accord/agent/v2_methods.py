@@ -97,7 +97,7 @@ class PromptReceipt:
 
     def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
         """Note that the prompt is stored: echo it, answer it, and report the end of its work when that comes."""
-        session._updates.collect()
+        session._updates.peer.connection.collect()
         if echo is not None:
             session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))

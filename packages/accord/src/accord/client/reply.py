@@ -599,11 +599,11 @@ class UpdateBuffer:
         "size",
     )
 
-    def __init__(self, intake: ReadPause | None, limit: int) -> None:
+    def __init__(self, intake: ReadPause, limit: int) -> None:
         self.size = 0
         self._items: deque[tuple[Any, int]] = deque()
         self._intake = intake
-        """Pauses reading; None if these updates must never pause it."""
+        """Pauses reading."""
         self._limit = limit
         self._news: asyncio.Future[None] | None = None
         self._finished = False
@@ -620,19 +620,18 @@ class UpdateBuffer:
             return
         size += WEIGHT
         intake = self._intake
-        if intake is not None and self.size > intake.mark and (size := self._merge(update, size)) == 0:
+        if self.size > intake.mark and (size := self._merge(update, size)) == 0:
             return
         self._items.append((update, size))
         self.size += size
-        if intake is not None:
-            intake.unread += size
-            if intake.unread > intake.mark or intake.paused:
-                intake.decide()
+        intake.unread += size
+        if intake.unread > intake.mark or intake.paused:
+            intake.decide()
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
         if self.size > self._limit:
             self._overflow()
-        elif self._reads_on and intake is not None and self.size > intake.mark:
+        elif self._reads_on and self.size > intake.mark:
             self.drop(
                 "the updates of a Reply that was awaited instead of read were dropped; read it before awaiting it"
             )
@@ -677,9 +676,7 @@ class UpdateBuffer:
             self._has_reader = True
             if self._reads_on:
                 self._balance()
-            if (size := self.size) and self._intake is not None:
-                self._intake.unread_resized(-size)
-            self._intake = None
+            self._intake.unread_resized(-self.size)
             if self._news is not None:
                 self._wake()
 
@@ -691,7 +688,7 @@ class UpdateBuffer:
             return None
         item, size = self._items.popleft()
         self.size -= size
-        if self._intake is not None:
+        if not self._finished:
             self._intake.unread_resized(-size)
         return item.chunk() if isinstance(item, _Merged) else item
 
@@ -703,10 +700,8 @@ class UpdateBuffer:
         while not (self._items or self._finished or self._dropped):
             if self._news is None or self._news.done():
                 self._news = asyncio.get_running_loop().create_future()
-            intake = self._intake
             self._waiting += 1
-            if intake is not None:
-                intake.wait()
+            self._intake.wait()
             if pending is not None and pending.holding_up is not None:
                 pending.holding_up.begins_to_wait(pending)
             try:
@@ -715,8 +710,7 @@ class UpdateBuffer:
                 self._waiting -= 1
                 if not self._waiting:
                     self._news = None
-                if intake is not None:
-                    intake.waited()
+                self._intake.waited()
                 if pending is not None and pending.holding_up is not None:
                     pending.holding_up.no_longer_waits(pending)
         return self.now()
@@ -736,7 +730,7 @@ class UpdateBuffer:
 
     def _balance(self) -> None:
         reads_on = self._awaiting > 0 and not self._has_reader
-        if reads_on != self._reads_on and self._intake is not None:
+        if reads_on != self._reads_on:
             self._reads_on = reads_on
             (self._intake.wait if reads_on else self._intake.waited)()
 
@@ -746,8 +740,7 @@ class UpdateBuffer:
 
     def _resize(self, by: int) -> None:
         self.size += by
-        if self._intake is not None:
-            self._intake.unread_resized(by)
+        self._intake.unread_resized(by)
 
 
 def _is_plain(update: Any) -> bool:
@@ -773,7 +766,7 @@ class UpdateListeners:
 
     async def read(self, earlier: Iterable[tuple[Any, int]] = (), *, is_open: bool) -> AsyncGenerator[Any]:
         """Iterate over these updates and those to come, until `finish`."""
-        buffer = UpdateBuffer(None, self._limit)
+        buffer = UpdateBuffer(ReadPause(lambda: None, lambda: None, self._limit), self._limit)  # pauses nothing
         for update, size in earlier:
             buffer.put(update, size)
         if not is_open:
