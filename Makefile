@@ -7,6 +7,7 @@
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
 #   make docs      the documentation site, in the folder site; needs no network once its tools are installed
+#                  (make docs-links: without the check of accessibility, which takes most of the time)
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
@@ -34,7 +35,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-all test-sample test-oldest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-oldest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs docs-links interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -124,13 +125,16 @@ types-Linux: $(VENV)/.check
 types-Windows types-Darwin: types-%: $(VENV)/.check
 	$(BIN)/pyright --pythonplatform $* $(PACKAGES:%=%/src)
 
-.venv-docs/.done: requirements/docs.txt $(SETTINGS)
+.venv-docs/.done: requirements/docs.txt $(SETTINGS) | $(VENV)/.uv
 	@test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
-	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt $(EDITABLE:packages/accord=packages/accord[http])
+	@$(BIN)/python -m uv pip install --quiet --python .venv-docs/bin/python -r requirements/docs.txt \
+		$(patsubst %accord-tools,%accord-tools[cli],$(EDITABLE:packages/accord=packages/accord[http]))
 	@touch $@
 
 docs: .venv-docs/.done
 	.venv-docs/bin/python -m tools.website
+docs-links: .venv-docs/.done
+	.venv-docs/bin/python -m tools.website links
 
 test-wine: $(VENV)/.test
 	$(BIN)/python tools/wine_tests.py
