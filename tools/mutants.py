@@ -103,8 +103,8 @@ class Mutant:
 
 
 def candidates(file: Path) -> Iterator[Mutant]:
-    text = (ROOT / file).read_text("utf-8")
-    tree = ast.parse(text)
+    text = (ROOT / file).read_bytes()
+    tree, lines = ast.parse(text), text.splitlines()
     # Before Python 3.12, what stands in a formatted string has no true place.
     formatted = {id(it) for string in ast.walk(tree) if isinstance(string, ast.JoinedStr) for it in ast.walk(string)}
     for function in ast.walk(tree):
@@ -114,8 +114,8 @@ def candidates(file: Path) -> Iterator[Mutant]:
             if id(node) in formatted or (found := _mutable(node, function.name)) is None:
                 continue
             kind, place = found
-            segment = ast.get_source_segment(text, place)
-            if segment and "\n" not in segment and not (kind == "number" and not segment.isdigit()):
+            segment = lines[place.lineno - 1][place.col_offset : place.end_col_offset].decode()
+            if place.lineno == place.end_lineno and not (kind == "number" and not segment.isdigit()):
                 yield Mutant(file, kind, place.lineno, place.col_offset, place.end_col_offset or 0, segment)
 
 
