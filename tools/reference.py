@@ -123,13 +123,14 @@ class Public(NamedTuple):
 # The names
 
 
-def public_names() -> Iterator[Public]:
-    for package in (accord, accord.sync, accord.http, accord.testing):
-        prefix = package.__name__
-        for name in sorted(package.__all__, key=str.lower):
-            value = getattr(package, name)
-            if not inspect.ismodule(value) and name != "__version__":
-                yield Public(f"{prefix}.{name}", value, value.__module__)
+@cache
+def public_names() -> tuple[Public, ...]:
+    return tuple(
+        Public(f"{package.__name__}.{name}", value, value.__module__)
+        for package in (accord, accord.sync, accord.http, accord.testing)
+        for name in sorted(package.__all__, key=str.lower)
+        if not inspect.ismodule(value := getattr(package, name)) and name != "__version__"
+    )
 
 
 @cache
@@ -334,13 +335,11 @@ def is_made_by_us(public: Public, init: ast.FunctionDef) -> bool:
         return False
     named = {it.id for it in ast.walk(arguments[0].annotation) if isinstance(it, ast.Name)}
     for cls in public.value.__mro__:
-        imports = ast.walk(tree_of(cls.__module__)) if cls.__module__.startswith("accord.") else ()
-        for node in imports:
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("accord."):
-                module = importlib.import_module(node.module)
-                found = [getattr(module, it.name, None) for it in node.names if it.name in named]
-                if any(isinstance(it, type) and not is_public(it) for it in found):
-                    return True
+        imports = imports_of(cls.__module__) if cls.__module__.startswith("accord.") else {}
+        for home, name in map(imports.__getitem__, named & imports.keys()):
+            found = getattr(importlib.import_module(home), name, None) if home.startswith("accord.") else None
+            if isinstance(found, type) and not is_public(found):
+                return True
     return False
 
 
@@ -485,6 +484,7 @@ def imports_of(module: str) -> dict[str, tuple[str, str]]:
     }
 
 
+@cache
 def defined_at(module: str, name: str) -> tuple[str, str]:
     """The module that defines what this name is in a module, and its name there; no module for a builtin."""
     if not module.startswith("accord"):
@@ -498,15 +498,13 @@ def defined_at(module: str, name: str) -> tuple[str, str]:
 @cache
 def assignment(module: str, name: str) -> ast.expr | None:
     """What a module assigns to this name."""
-    for node in ast.walk(tree_of(module)):
+    for node in tree_of(module).body:
         match node:
             case ast.Assign(targets=[*targets], value=value):
-                assigned = {it.id for target in targets for it in ast.walk(target) if isinstance(it, ast.Name)}
-                if name in assigned and node in tree_of(module).body:
+                if name in {it.id for target in targets for it in ast.walk(target) if isinstance(it, ast.Name)}:
                     return value
-            case ast.AnnAssign(target=ast.Name(id), value=ast.expr() as value):
-                if id == name and node in tree_of(module).body:
-                    return value
+            case ast.AnnAssign(target=ast.Name(id), value=ast.expr() as value) if id == name:
+                return value
             case _:
                 pass
     return None
