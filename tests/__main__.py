@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import compileall
+import contextlib
 import gc
 import importlib
 import json
@@ -69,6 +70,9 @@ OPTIONS = ("-p", "tests.selection", "--color=no", "--no-header")
 
 PLUGINS = ("accord_check.pytest_plugin", "pytest_asyncio.plugin", "pytest_timeout")
 """What pytest loads by its options in pyproject.toml: this process imports what they need, and its forks the rest."""
+
+DEAR_IMPORTS = ("acp", "anthropic", "mcp", "openai", "accord_tools.tui.chat_app")
+"""What many tests and their programs import, half a second to two seconds each: once, in this process."""
 
 UNSTEADY_NOTE = """\
 # Tests that failed once and passed alone twice. Mend them before you commit:
@@ -160,8 +164,9 @@ def import_all() -> None:
     """Import what the processes of pytest and their programs need, but not the plugins: pytest rewrites them."""
     if fork_server.POSSIBLE:
         fork_server.warm()
-    for name in ("pytest", "hypothesis", *PLUGINS):
-        importlib.import_module(name)
+    for name in ("pytest", "hypothesis", *PLUGINS, *DEAR_IMPORTS):
+        with contextlib.suppress(ImportError):  # of a package that is not installed
+            importlib.import_module(name)
     for name in PLUGINS:
         del sys.modules[name]
     gc.collect()

@@ -89,6 +89,8 @@ class Outcomes:
     def __init__(self, file: Path) -> None:
         self._file = file.open("w", encoding="utf-8", buffering=1)
         self._outcome = "passed"
+        self._present = ""
+        """The file of the present test."""
         self._shared = 0.0
         """What shared fixtures have cost within the present test."""
 
@@ -100,7 +102,7 @@ class Outcomes:
         self._write(collected=[item.nodeid for item in session.items])
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef, request):
+    def pytest_fixture_setup(self, fixturedef):
         if fixturedef.scope == "function":
             return (yield)
         before, shared = Cost(), self._shared
@@ -109,11 +111,12 @@ class Outcomes:
         finally:
             cost = before.since()
             self._shared = shared + cost["own"] + cost["children"]
-            self._write(fixture=fixturedef.argname, file=request.node.nodeid.partition("::")[0], **cost)
+            self._write(fixture=fixturedef.argname, file=self._present, **cost)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         self._outcome, self._shared = "passed", 0.0
+        self._present = item.nodeid.partition("::")[0]
         self._write(start=item.nodeid)
         before = Cost()
         try:
