@@ -54,9 +54,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
 def pyright(folder):
-    """The lines of each program at which pyright finds errors."""
+    """Return the lines of each program at which pyright finds errors."""
     options = {"extraPaths": FOLDERS, "typeCheckingMode": "strict", "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(options))
     command = [tool("pyright"), "-p", str(folder), "--pythonpath", sys.executable, "--outputjson"]
@@ -68,9 +67,8 @@ def pyright(folder):
     return found
 
 
-@pytest.fixture(scope="module")
 def mypy(folder):
-    """The lines of each program at which mypy finds errors."""
+    """Return the lines of each program at which mypy finds errors."""
     options = ["--strict", "--config-file=", "--python-executable", sys.executable]
     report = run([tool("mypy"), *options, *SOURCES], folder)
     found: dict[str, set[int]] = {name: set() for name in SOURCES}
@@ -83,7 +81,12 @@ def marked(code: str) -> set[int]:
     return {number for number, line in enumerate(code.splitlines(), 1) if line.endswith("# error")}
 
 
-@pytest.mark.parametrize("checker", ["pyright", "mypy"])
+@pytest.fixture(scope="module", params=[pyright, mypy], ids=lambda checker: checker.__name__)
+def found(request, folder):
+    """The lines of each program at which a checker finds errors."""
+    return request.param(folder)
+
+
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_checker_finds_the_marked_errors_and_no_others(request, checker, name):
-    assert request.getfixturevalue(checker)[name] == marked(SOURCES[name])
+def test_a_checker_finds_the_marked_errors_and_no_others(found, name):
+    assert found[name] == marked(SOURCES[name])
