@@ -160,11 +160,11 @@ def become_fresh() -> None:
         os.execve(sys.executable, [sys.executable, "-m", "tests", *sys.argv[1:]], fork_server.with_room(os.environ))
 
 
-def import_all() -> None:
+def import_all(dear: Sequence[str]) -> None:
     """Import what the processes of pytest and their programs need, but not the plugins: pytest rewrites them."""
     if fork_server.POSSIBLE:
         fork_server.warm()
-    for name in ("pytest", "hypothesis", *PLUGINS, *DEAR_IMPORTS):
+    for name in ("pytest", "hypothesis", *PLUGINS, *dear):
         with contextlib.suppress(ImportError):  # of a package that is not installed
             importlib.import_module(name)
     for name in PLUGINS:
@@ -211,7 +211,7 @@ def plan(
     for file in files:
         cost = costs.get(file, FileCost(unknown))
         seconds = cost.of(part) / divisor
-        if seconds or file not in costs:
+        if part != "rest" or seconds or file not in costs:  # a new test of a file without fast ones is fast
             by_room[str(Path(file).parent), cost.programs].append((seconds, file))
     for (room, programs), members in by_room.items():
         open_shards: list[Shard] = []
@@ -238,6 +238,9 @@ class Run:
         self._failed: list[str] = []
         self._broken = False
         self._done = 0.0
+        self._rooms: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        """Seconds of processor time, and of the wall, that the processes of each room took."""
+        self._used = children_seconds()
         self.rows: list[dict[str, Any]] = []
 
     def run(self, shards: list[Shard]) -> bool:
@@ -245,21 +248,24 @@ class Run:
         total = sum(it.seconds for it in shards) or 1.0
         files = sum(len(it.files) for it in shards)
         print(f"{files} files in {len(shards)} processes, {self._jobs} at a time", flush=True)
-        queue, running = list(shards), dict[Any, tuple[Pytest, Shard, list[Outcome]]]()
+        queue, running = list(shards), dict[Any, tuple[Pytest, Shard, list[Outcome], float]]()
         while queue or running:
             while queue and len(running) < self._jobs:
                 shard = queue.pop(0)
                 process = Pytest(shard.files, self._options)
-                running[process.ended] = process, shard, []
+                running[process.ended] = process, shard, [], time.monotonic()
             for ended in wait(list(running)):
-                process, shard, outcomes = running.pop(ended)
+                process, shard, outcomes, began = running.pop(ended)
                 outcomes.append(process.outcome())
                 died, unreached = outcomes[-1].unfinished()
                 if died and unreached:  # the process died in a test: what comes after it runs in another
                     process = Pytest(shard.files, self._options, unreached)
-                    running[process.ended] = process, shard, outcomes
+                    running[process.ended] = process, shard, outcomes, began
                 else:
                     self._done += shard.seconds
+                    before, self._used = self._used, children_seconds()
+                    self._rooms[shard.room][0] += self._used - before
+                    self._rooms[shard.room][1] += time.monotonic() - began
                     self._report(shard, outcomes, self._done / total)
         return self._verdict()
 
@@ -301,9 +307,18 @@ class Run:
         if not (passed or failed or self._counts["skipped"]):
             print("No test was chosen.")
             self._broken = True
+        dearest = sorted(self._rooms.items(), key=lambda it: -it[1][0])[:10]
+        rooms = ", ".join(f"{room} {cpu:.0f} ({wall:.0f})" for room, (cpu, wall) in dearest)
+        print(f"Dearest rooms, in seconds of processor time (of the wall): {rooms}")
         print(f"Took {time.monotonic() - self._began:.0f} s.")
         print(f"{passed} passed, {len(failed) + self._broken} failed, {self._counts['skipped']} skipped", flush=True)
         return not failed and not self._broken
+
+
+def children_seconds() -> float:
+    """Return the processor time of all processes that this one has waited for."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def passes_alone(test: str, times: int = 2) -> bool:
@@ -436,10 +451,10 @@ def main() -> int:
     parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
     arguments, options = parser.parse_known_args()
     become_fresh()
-    import_all()
+    named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
+    import_all([] if named and not arguments.record else DEAR_IMPORTS)
     if arguments.unsteady:
         return 0 if run_unsteady(arguments.unsteady) else 1
-    named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
     options = [it for it in options if it not in named]
     part = arguments.part or ("all" if named or arguments.record or arguments.marker else "fast")
     if part != "all":
