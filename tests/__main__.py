@@ -452,7 +452,7 @@ def main() -> int:
     arguments, options = parser.parse_known_args()
     become_fresh()
     named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
-    import_all([] if named and not arguments.record else DEAR_IMPORTS)
+    import_all(DEAR_IMPORTS if arguments.part or arguments.record or not named else ())
     if arguments.unsteady:
         return 0 if run_unsteady(arguments.unsteady) else 1
     options = [it for it in options if it not in named]
