@@ -20,7 +20,7 @@ async def two_sessions(context: ScenarioContext) -> None:
     """Two sessions that work at once: events in one do not affect the other."""
     async with context.logged_in() as link:
         first, second = await context.new_session(link), await context.new_session(link)
-        if first == second:  # reported already; two turns of one session are no fault of their own
+        if first == second:  # reported already; that one session then has two turns is not another fault
             return
         link.forget(first)
         slow = context.begin(link, first, context.settings.prompts.slow)

@@ -162,7 +162,7 @@ async def late(run: ScenarioRun, _: Stage) -> None:
 
 
 async def version(run: ScenarioRun, _: Stage) -> None:
-    """A version that the client cannot speak: it leaves."""
+    """Answer with a version that the client cannot speak; the client must disconnect."""
     name = "initialize.version.client-leaves"
     with suppress(TimeoutError, Gone):
         await run.until(lambda: bool(run.asked), run.settings.start_within)

@@ -302,7 +302,7 @@ class AgentProgram:
         error.__notes__ = []  # the lines of standard error were shown as they arrived
         await self._view.failed(error)
         await _stderr_is_read()
-        if not self._mistakes.show():  # which has said why
+        if not self._mistakes.show():  # else the mistakes explain the error
             self._view.note(f"accord dev: {_in_words(error)}")
 
     async def _may_run_again(self) -> bool:

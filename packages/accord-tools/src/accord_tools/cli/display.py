@@ -289,7 +289,7 @@ class Display(TurnView):
 
     def _begin(self, block: Block) -> None:
         """Begin a block of this kind: after a blank line where the answer and the work are on one terminal."""
-        if self._is_marked:  # the user has not ended the row
+        if self._is_marked:  # the user's row has no line end yet
             self._is_marked = False
             self._aside("\n")
         if self._block != block:

@@ -133,7 +133,7 @@ def _declared() -> set[str]:
         try:
             needed += requires(name) or []
         except PackageNotFoundError:
-            if name == "accord":  # run from its sources
+            if name == "accord":  # Accord runs from its sources
                 return set(MODULES)
     there = {
         extra for extra in MODULES if any(f'extra == "{extra}"' in it or f"extra == '{extra}'" in it for it in needed)

@@ -388,4 +388,4 @@ def _print_summary(options: argparse.Namespace, rows: list[tuple[str, str]]) -> 
 
 
 def _one_line(name: str) -> str:
-    return " ".join(name.split())  # a command may have lines
+    return " ".join(name.split())  # a command may have several lines

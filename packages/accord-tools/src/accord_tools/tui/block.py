@@ -141,7 +141,7 @@ class Block:
         raise NotImplementedError
 
     def update(self, entry: Any) -> None:
-        """Set its entry to its present state."""
+        """Show this state of the block's entry."""
         self.entry = entry
         self.changed()
 

@@ -60,13 +60,13 @@ class KeyOwner:
         self._is_editor_empty = is_empty
 
     def tab(self, now: float) -> None:
-        """Give the keys to the other side."""
+        """Give the keys to the editor if the question has them, else to the question."""
         if self.is_painted:
             self._wanted = "editor" if self.side == "question" else "question"
             self._quiet_since = now
 
     def key(self, now: float) -> Owner:
-        """Return who takes a key that came at this time. Each one for the editor begins the half second."""
+        """Return who takes a key that came at this time; one for the editor starts the half second again."""
         owner = self.owner(now)
         if owner == "editor":
             self.typed(now)

@@ -507,7 +507,7 @@ class Lifecycle:
         return session
 
     def session(self, session_id: str) -> Session:
-        """`found`, for a client that uses the session."""
+        """Return the session for a client that uses it; raises the errors of `found`."""
         session = self.sessions.get(session_id)
         if session is None:
             return self.found(session_id)

@@ -97,7 +97,7 @@ class ModelAnswer:
 
     @property
     def calls(self) -> list[ModelCall]:
-        """The tools that the model wants to use; none if the answer was cut off, with the arguments of a call."""
+        """The tool calls that the model requests; none if its answer was cut off, perhaps within an argument."""
         return [it for it in self.parts if isinstance(it, ModelCall)] if self.stop_reason == "end_turn" else []
 
     def add(self, event: Any) -> Iterator[Delta]:

@@ -562,7 +562,7 @@ class Session(Generic[StateT]):
     # For its connection
 
     def _open(self) -> None:
-        """Note that the answer that opens this session is being made: it holds all settings as they are now."""
+        """Send changes of settings from now on: the answer that opens the session contains the present ones."""
         self._updates.is_open = True
 
     def _known(self) -> None:

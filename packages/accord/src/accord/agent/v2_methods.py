@@ -48,7 +48,7 @@ from accord.schema.conversion import to_v2
 
 
 class PromptReceipt:
-    """One prompt on its way into the conversation, and the end of its work."""
+    """Inserts one prompt into the conversation, answers it, and reports the end of its work."""
 
     def __init__(self, request: v2.PromptRequest, context: Context, *, unstable: bool) -> None:
         self.prompt: Sequence[v2.ContentBlock] = request.prompt

@@ -28,7 +28,7 @@ MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
 def block_of_file(
     path: Path, cwd: Path, roots: Roots, takes: v1.PromptCapabilities, *, must_exist: bool
 ) -> v1.ContentBlock:
-    """A path of a prompt as a block; raises ValueError for one that does not exist, where it has to."""
+    """Return the block for a path in a prompt. Raises ValueError if the file must exist and does not."""
     found = cwd / path
     if must_exist and not os.path.lexists(found):
         relative = "" if path.is_absolute() else f", which is relative to the session's folder {cwd}"

@@ -119,7 +119,7 @@ class TypedReply(Awaitable[T]):
         self._again = again
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Wait for the answer. Raises OutputError if it does not fit, and after the repair does not fit either."""
+        """Wait for the answer. Raises OutputError if neither it nor its repair fits."""
         return self._answer().__await__()
 
     async def _answer(self) -> T:

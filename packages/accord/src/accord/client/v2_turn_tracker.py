@@ -221,7 +221,7 @@ class V2TurnTracker:
     def received_state(
         self, update: v2.SessionStateUpdate, place: int
     ) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
-        """`received` for the state of the session."""
+        """Note a state of the session; returns what `received` returns."""
         self.number += 1
         if update.state != IDLE:
             self._works(update.state)

@@ -37,7 +37,7 @@ class ControlGroup:
         """The file with the ids of its processes; a process joins by writing 0."""
 
     def make(self, settings: Mapping[str, str]) -> None:
-        """Make it, with these values in its files. Raises AccordError."""
+        """Make the group, and write these values to its files. Raises AccordError."""
         try:
             self._folder.mkdir()
             for name, value in settings.items():

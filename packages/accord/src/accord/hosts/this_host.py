@@ -363,7 +363,7 @@ class ThisHost:
         return self._forwarder(host)
 
     async def metrics(self) -> Sequence[str]:
-        """Return the metrics of the processes with the name of this host, which are those of this machine."""
+        """Return the metrics of all processes of this machine, which share the name of this host."""
         name = self.membership.host.name
         near = [peer for peer in self.peers.all() if peer.answers and peer.host.name == name]
         return await asyncio.gather(*(peer.metrics() for peer in near))

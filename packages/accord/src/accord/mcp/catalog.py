@@ -126,7 +126,7 @@ class McpMessage(msgspec.Struct, frozen=True):
 
 
 def result_of(result: mcp_types.CallToolResult) -> McpResult:
-    """A result from the official package's."""
+    """Convert a result of the official package."""
     return McpResult([*blocks_of(result.content)], result.structured_content, result.is_error)
 
 

@@ -151,7 +151,7 @@ class LentServers:
         try:
             return line.form.answer(await line.call(request_id, method, params))
         except MessageRefused as refused:
-            if refused.code == SERVER_FAILED:  # not an answer of the server's
+            if refused.code == SERVER_FAILED:  # the server did not answer
                 raise RequestError(refused.code, refused.message, refused.data) from None
             return line.form.refusal(refused)
 

@@ -139,7 +139,7 @@ Form: TypeAlias = ByConnection | ByRequest
 
 
 def enveloped(params: Params | None, version: str) -> Params:
-    """Return these params of a request with the body of `_meta` that MCP requires; an existing version is not
+    """Return these params of a request with the members of `_meta` that MCP requires; an existing version is not
     changed.
     """
     known: Params = dict(params or {})

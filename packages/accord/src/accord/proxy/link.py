@@ -479,7 +479,7 @@ class Link:
     # Flow control
 
     def must_wait(self) -> bool:
-        """Whether this link must not be read now: by the rule above."""
+        """Whether the rule above forbids reading this link now."""
         for port in (self.plain, self.wrapped):
             if port.mate is None:
                 continue

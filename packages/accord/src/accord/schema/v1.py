@@ -254,7 +254,7 @@ PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-
 TextDocumentSyncKind: TypeAlias = Annotated[str, words("full", "incremental")]
 
 
-# The agent's wishes
+# The events that an agent asks for
 
 
 @unstable

@@ -265,7 +265,7 @@ class ConnectionThread:
             waiter.finish(task.result())
 
 
-async def awaited(function: Callable[[], Awaitable[T]]) -> T:  # a coroutine, whatever the function gives
+async def awaited(function: Callable[[], Awaitable[T]]) -> T:  # a coroutine, whatever awaitable the function returns
     return await function()
 
 

@@ -359,7 +359,7 @@ class App:
 
     async def _read_body(self, headers: Headers, body: RequestBody, record: AccessRecord) -> bytes:
         if connection := headers.get(CONNECTION_ID):
-            self._link(connection, record)  # a body for no connection is not read into memory
+            self._link(connection, record)  # before the body is read: an unknown connection gets no memory
         return await body.read()
 
     async def _initialize(

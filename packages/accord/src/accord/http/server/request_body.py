@@ -149,7 +149,7 @@ class MemoryShare:
         self._deadline: asyncio.Timeout | None = None
 
     def take_now(self) -> bool:
-        """Take the room if it is free; whether it was taken."""
+        """Take the room if it is free; returns whether it was taken."""
         return self._room.take_now(self)
 
     async def wait(self) -> None:
