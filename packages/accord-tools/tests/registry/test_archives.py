@@ -72,6 +72,10 @@ def test_a_path_outside_of_the_folder_is_refused(unpacked, tmp_path, name, form)
     assert not list(tmp_path.rglob("*outside*"))
 
 
+def test_a_name_may_have_a_blank(unpacked):
+    assert (unpacked(tar_of((member("a b/my agent"), b"x"))) / "a b" / "my agent").read_text() == "x"
+
+
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "C:\\secret", "\\\\host\\share"])
 def test_a_symbolic_link_that_leads_outside_is_refused(unpacked, target):
     with pytest.raises(UnsafeArchive, match="outside"):
