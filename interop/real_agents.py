@@ -96,7 +96,7 @@ def opencode(url: str, _: Path) -> Mapping[str, str]:
 CLAUDE = RealAgent(
     name="claude-agent-acp",
     package="@agentclientprotocol/claude-agent-acp",
-    version="0.100.0",
+    version="0.101.0",
     command=("{bin}/claude-agent-acp",),
     settings=lambda url, _: {
         "ANTHROPIC_API_KEY": "x",
@@ -105,6 +105,8 @@ CLAUDE = RealAgent(
         "DISABLE_TELEMETRY": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     },
+    # Its default mode asks a model whether a call is harmless, which ours cannot say.
+    files=lambda _: {".claude/settings.json": '{"permissions": {"defaultMode": "default"}}'},
 )
 CODEX = RealAgent(
     name="codex-acp",

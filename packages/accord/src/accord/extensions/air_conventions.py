@@ -1,4 +1,4 @@
-"""Conventions of claude-agent-acp 0.100 and codex-acp 2.6 for clients that declare `_meta.jetbrains.air`.
+"""Conventions of claude-agent-acp 0.101 and codex-acp 2.6 for clients that declare `_meta.jetbrains.air`.
 
 JetBrains' client introduced these. Both sides declare their features in a list of words: the client in the `_meta` of
 its capabilities, the agent in that of its answer to `initialize`. An agent that finds no such object in the client's
@@ -16,10 +16,10 @@ the list contains: so declare `CommandTitles` and `NativeSubagents` with any of 
 | `Goals` | none: `goal` beside the list | `goal` in a session's information, `_session/goal` |
 | `SessionIndex` | `sessionIndex` | richer rows of `session/list`, `_session/batch_get` and other requests |
 
-All were tested with a scripted model, with codex-acp in both versions; native subagents only with claude-agent-acp.
-Background subagents were only declared, because that model starts none: they are known from the types of the packages.
-In version 2 the kinds of updates begin with an underscore, and patches and terminals are the protocol's own: codex-acp
-declares no `diffPatch` there.
+All were tested with a scripted model and both agents; subagents only with claude-agent-acp. In version 2 the kinds of
+updates begin with an underscore, and patches and terminals are the protocol's own: codex-acp declares no `diffPatch`
+there. claude-agent-acp declares only failures, patches and native subagents there, and ends a turn with an error when a
+subagent starts: "The ACP v2 surface does not translate subagent_spawned session updates yet".
 """
 
 from __future__ import annotations
