@@ -1,6 +1,8 @@
 """`_meta` on an agent's side: what requests bring, what answers carry, and what lists say of a session."""
 
+import asyncio
 import dataclasses
+import inspect
 import json
 from contextlib import asynccontextmanager
 
@@ -9,6 +11,7 @@ import pytest
 import accord
 from accord import MemoryStore, SqliteStore, v1
 from accord.http import serving
+from accord.services.elicitation_service import Elicitation
 from tests.agent import feature_agents
 
 SENT = {"_example.com/trace": [1, {"a": None}]}
@@ -103,8 +106,18 @@ async def change_a_tool(turn):
         await tool.set_meta(SENT)
 
 
+async def in_a_question_of_a_tool(turn):
+    async with turn.tool("Look") as tool:
+        await tool.ask(meta=SENT)
+
+
 async def a_message(turn):
     await turn.message("Hello", meta=SENT)
+
+
+async def replace_a_message(turn):
+    message = await turn.message("Hello")
+    await message.replace("Good day", meta=SENT)
 
 
 async def a_step(turn):
@@ -148,6 +161,10 @@ SAID = {
     "command": a_command,
     "ask": lambda turn: turn.ask("Go on?", meta=SENT),
     "elicit": lambda turn: turn.elicit("Which?", Form, meta=SENT),
+    "elicit_url": lambda turn: turn.elicit_url("Open this", "https://example.com/", meta=SENT),
+    "tool.ask": in_a_question_of_a_tool,
+    "replace": replace_a_message,
+    "set_info_meta": lambda turn: turn.session.set_info_meta(SENT),
     "write_text_file": write_a_file,
     "read_text_file": read_a_file,
     "terminal": run_a_command,
@@ -167,25 +184,28 @@ async def decide(question):
 
 
 @asynccontextmanager
-async def reached(way, agent, version, trace):
+async def reached(way, agent, version, trace, **options):
     """A connection with this agent: in memory, behind a proxy, or served."""
-    client = accord.Client(files=True, terminals=True, permissions=decide, elicitation=fill_in, meta=SENT)
+    client = accord.Client(
+        files=True, terminals=True, permissions=decide, elicitation=Elicitation(fill_in, decide), meta=SENT
+    )
     if way == "served":
         async with (
             serving(agent) as server,
-            accord.connect(server.url, client, versions=(version,), trace=trace) as remote,
+            accord.connect(server.url, client, versions=(version,), trace=trace, **options) as remote,
         ):
             yield remote
     else:
         target = accord.chain(accord.Proxy("between"), agent) if way == "proxy" else agent
-        async with accord.connect(target, client, versions=(version,), trace=trace) as remote:
+        async with accord.connect(target, client, versions=(version,), trace=trace, **options) as remote:
             yield remote
 
 
 def has(value):
     """Whether some `_meta` in this JSON is what was sent."""
     if isinstance(value, dict):
-        return value.get("_meta") == SENT or any(map(has, value.values()))
+        meta = value.get("_meta")
+        return (isinstance(meta, dict) and meta.items() >= SENT.items()) or any(map(has, value.values()))
     return isinstance(value, list) and any(map(has, value))
 
 
@@ -210,3 +230,114 @@ async def test_whatever_an_agent_says_carries_meta(version, way, tmp_path):
             await session.prompt(name)
             assert any(it.direction == "in" and it.frame and has(json.loads(it.frame)) for it in seen), name
     assert all(meta == SENT for meta in client_metas)
+
+
+def asked_of(agent):
+    """Let clients ask this agent for whatever they can."""
+    agent.provider("main", supports=["openai"])
+
+    @agent.login("key", "Key")
+    async def log_in():
+        return True
+
+    @agent.on_logout
+    async def log_out():
+        pass
+
+    @agent.on_session
+    async def offer(session):
+        await session.modes.offer([("one", "One"), ("two", "Two")])
+        await session.config.offer("size", "Size", [("s", "S"), ("l", "L")])
+
+    @agent.on_prompt
+    async def wait_if_asked(turn):
+        await turn.say("Hello")
+        if turn.text == "wait":
+            await asyncio.Event().wait()
+
+    return agent
+
+
+ENDPOINT = accord.Endpoint("openai", "http://127.0.0.1:1/")
+
+
+async def listed(remote, _):
+    return [it async for it in remote.sessions(meta=SENT)]
+
+
+async def again(remote, session, open_it):
+    await session.close()
+    return await open_it(session.id, "/", meta=SENT)
+
+
+async def cancelled(session, *, by_reply):
+    reply = session.prompt("wait")
+    await anext(aiter(reply))
+    await (reply if by_reply else session).cancel(meta=SENT)
+    await reply
+
+
+ASKED = {
+    "RemoteAgent": {
+        "new_session": lambda remote, _: remote.new_session("/", meta=SENT),
+        "load": lambda remote, session: again(remote, session, remote.load),
+        "resume": lambda remote, session: again(remote, session, remote.resume),
+        "watch": lambda remote, session: again(remote, session, remote.watch),
+        "sessions": listed,
+        "status": lambda remote, session: remote.status(session.id, meta=SENT),
+        "options": lambda remote, _: remote.options("/", meta=SENT),
+        "set_title": lambda remote, session: remote.set_title(session.id, "T", meta=SENT),
+        "archive": lambda remote, session: remote.archive(session.id, meta=SENT),
+        "unarchive": lambda remote, session: remote.unarchive(session.id, meta=SENT),
+        "delete": lambda remote, session: remote.delete(session.id, meta=SENT),
+        "login": lambda remote, _: remote.login("key", meta=SENT),
+        "logout": lambda remote, _: remote.logout(meta=SENT),
+        "auth_status": lambda remote, _: remote.auth_status(meta=SENT),
+        "providers": lambda remote, _: remote.providers(meta=SENT),
+        "set_provider": lambda remote, _: remote.set_provider("main", ENDPOINT, meta=SENT),
+        "disable_provider": lambda remote, _: remote.disable_provider("main", meta=SENT),
+    },
+    "RemoteSession": {
+        "prompt": lambda _, session: session.prompt("go", meta=SENT),
+        "cancel": lambda _, session: cancelled(session, by_reply=False),
+        "fork": lambda _, session: session.fork(meta=SENT),
+        "set_mode": lambda _, session: session.set_mode("two", meta=SENT),
+        "set_config": lambda _, session: session.set_config("size", "l", meta=SENT),
+        "set_title": lambda _, session: session.set_title("T", meta=SENT),
+        "close": lambda _, session: session.close(meta=SENT),
+    },
+    "Reply": {"cancel": lambda _, session: cancelled(session, by_reply=True)},
+}
+"""What a client asks, each with `_meta`, by the class that has it."""
+
+
+@pytest.mark.parametrize("way", ["memory", "proxy", "served"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_whatever_a_client_asks_carries_meta(version, way, tmp_path):
+    seen, lacking = [], []
+    agent = asked_of(accord.Agent("asked", versions=(version,), unstable=True, store=MemoryStore()))
+    async with reached(way, agent, version, seen.append, unstable=True) as remote:
+        for calls in ASKED.values():
+            for name, call in calls.items():
+                await remote.login("key")
+                session = await remote.new_session("/")
+                seen.clear()
+                await call(remote, session)
+                if not any(it.direction == "out" and it.frame and has(json.loads(it.frame)) for it in seen):
+                    lacking.append(name)
+    assert lacking == []
+
+
+def takes_meta(cls):
+    """Return the public methods with `meta`."""
+    methods = {name: it for name, it in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")}
+    return {name for name, it in methods.items() if "meta" in inspect.signature(it).parameters}
+
+
+def test_the_tables_have_every_call_that_takes_meta():
+    for name, calls in ASKED.items():
+        legacy = {"set_model"} if name == "RemoteSession" else set()  # of version 1; test_meta of the client has it
+        assert takes_meta(getattr(accord, name)) == calls.keys() | legacy
+    said = {it.rpartition(".")[2] for it in SAID}
+    turns = takes_meta(accord.Turn) | takes_meta(accord.Session)
+    assert turns <= said
