@@ -6,14 +6,12 @@ import asyncio
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import msgspec
 
 from accord import Agent, RequestError, Turn
-from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta
 from accord.agent.model_messages import ImagePart, ModelCall, ResultPart, TextPart
 from accord.mistakes import check_callable, check_text, check_word
 from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_only, parts_of
@@ -21,7 +19,7 @@ from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 from accord_tools.coder.model import Json, ModelConversation, ModelError, ModelRequest, ToolSpec
 from accord_tools.coder.open_model import ModelSettings, OpenModels
-from accord_tools.coder.provider_client import Model
+from accord_tools.coder.provider_client import Model, streamed_answer
 from accord_tools.coder.tool_definition import fields_of, schema_of
 
 
@@ -133,8 +131,14 @@ class _Loop:
 
     async def _rounds(self, model: Model, conversation: ModelConversation) -> str | None:
         for _ in range(MOST_ROUNDS):
-            finished = await self._asked(model, conversation)
+            specs = [it.spec for it in self.tools.values()]
+            question = ModelRequest(
+                model=self.model, system=self.instructions, messages=conversation.messages, tools=specs
+            )
+            tell = self.narration
+            finished = await streamed_answer(model, question, conversation, tell.say, tell.think)
             conversation.add("assistant", *finished.parts)
+            await tell.used(finished.usage.input, finished.usage.output, thought=finished.usage.thought)
             await self.turn.session.save()  # a crash loses at most the round that is running
             if not finished.calls:
                 return finished.stop_reason
@@ -142,30 +146,6 @@ class _Loop:
                 conversation.add("user", await self._used(call))
                 await self.turn.session.save()
         return "max_turn_requests"
-
-    async def _asked(self, model: Model, conversation: ModelConversation) -> ModelAnswer:
-        """Return one answer of the model, and show it as it streams."""
-        specs = [it.spec for it in self.tools.values()]
-        question = ModelRequest(model=self.model, system=self.instructions, messages=conversation.messages, tools=specs)
-        said = ""
-        try:
-            async with aclosing(model.answer(question)) as events:
-                async for event in events:
-                    match event:
-                        case TextDelta(text):
-                            said += text
-                            await self.narration.say(text)
-                        case ThoughtDelta(text):
-                            await self.narration.think(text)
-                        case ModelAnswer(usage=used):
-                            await self.narration.used(used.input, used.output, thought=used.thought)
-                            return event
-                        case _:
-                            pass
-        except asyncio.CancelledError:
-            conversation.add("assistant", TextPart(said or "..."))
-            raise
-        raise RequestError.internal("the model gave no answer")
 
     async def _used(self, call: ModelCall) -> ResultPart:
         """Run the model's tool call; the model gets any error, and may try something else."""

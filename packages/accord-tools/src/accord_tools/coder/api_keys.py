@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accord.paths import config_folder
+from accord.paths import config_folder, replace_file
 
 SERVICE = "accord-agent"
 
@@ -79,10 +79,5 @@ def _read_file() -> dict[str, str]:
 
 
 def _write_file(kept: dict[str, str]) -> None:
-    path = _file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(msgspec.json.encode(kept).decode())
-    new.chmod(0o600)
-    new.replace(path)
+    _file().parent.mkdir(parents=True, exist_ok=True)
+    replace_file(_file(), msgspec.json.encode(kept))

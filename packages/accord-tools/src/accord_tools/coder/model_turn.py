@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 
 from accord import AccordError, RequestError, Session, Turn, v1
-from accord.agent.model_answer import ModelAnswer, ModelUsage, TextDelta, ThoughtDelta
+from accord.agent.model_answer import ModelAnswer, ModelUsage, TextDelta
 from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
 from accord.printable import label
 from accord.project.git import Git, top_folder
@@ -25,7 +25,7 @@ from accord.project.project import Project
 from accord_tools.coder.coder_tools import TOOLS, delegate_tool, skill_text, use_skill
 from accord_tools.coder.model import ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of, price_of
-from accord_tools.coder.provider_client import Model
+from accord_tools.coder.provider_client import Model, streamed_answer
 from accord_tools.coder.tool_definition import Mode, ToolUse, mode_of
 from accord_tools.configuration.trust import is_folder_trusted
 
@@ -231,8 +231,16 @@ class ModelTurn:
             if len(conversation.messages) > 1 and conversation.used > FULL * self._context:
                 await compact(turn.session, self.model, self.name, conversation)
             tools = await self._tools(turn, delegate=delegate)
-            finished = await self._ask(turn, conversation, tools)
+            question = ModelRequest(
+                model=self.name,
+                system=await instructions(turn.session, self._mode),
+                messages=conversation.messages,
+                tools=tools.specs,
+                effort=_effort(turn),
+            )
+            finished = await streamed_answer(self.model, question, conversation, turn.say, turn.think)
             conversation.add("assistant", *finished.parts)
+            await self._count(turn, conversation, finished.usage)
             if finished.stop_reason == "refusal":
                 return "refusal"
             calls = finished.calls
@@ -272,35 +280,6 @@ class ModelTurn:
         conversation.add("user", TextPart(task))
         await self._rounds(subagent, conversation, delegate=False)
         return conversation.messages[-1].text
-
-    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolUse) -> ModelAnswer:
-        """Return one answer of the model, and show it as it streams."""
-        question = ModelRequest(
-            model=self.name,
-            system=await instructions(turn.session, self._mode),
-            messages=conversation.messages,
-            tools=tools.specs,
-            effort=_effort(turn),
-        )
-        said = ""
-        try:
-            async with aclosing(self.model.answer(question)) as events:
-                async for event in events:
-                    match event:
-                        case TextDelta(text):
-                            said += text
-                            await turn.say(text)
-                        case ThoughtDelta(text):
-                            await turn.think(text)
-                        case ModelAnswer():
-                            await self._count(turn, conversation, event.usage)
-                            return event
-                        case _:
-                            pass
-        except asyncio.CancelledError:
-            conversation.add("assistant", TextPart(said or "..."))
-            raise
-        raise RequestError.internal("the model gave no answer")
 
     async def _count(self, turn: Turn[ModelConversation], conversation: ModelConversation, usage: ModelUsage) -> None:
         total = self.total

@@ -12,13 +12,16 @@ the client (`restrictions`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from typing import Any
 
-from accord.agent.model_answer import ModelAnswer
-from accord.agent.model_messages import wire_messages
+from accord import RequestError
+from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta
+from accord.agent.model_messages import TextPart, wire_messages
 from accord.redaction import mask_urls
-from accord_tools.coder.model import Event, Json, ModelError, ModelRequest, ToolSpec, shown
+from accord_tools.coder.model import Event, Json, ModelConversation, ModelError, ModelRequest, ToolSpec, shown
 
 PATIENCE = 120.0
 """Seconds in which something must arrive, or the model counts as silent."""
@@ -126,6 +129,37 @@ class Model:
         if began or not isinstance(error, self._package.APIConnectionError):
             return ModelError("broken", f"the answer of {self.name} broke off: {why}")
         return ModelError("broken", f"cannot reach {self.name} at {mask_urls(str(self.client.base_url))}: {why}")
+
+
+async def streamed_answer(
+    model: Model,
+    question: ModelRequest,
+    conversation: ModelConversation,
+    say: Callable[[str], Awaitable[None]],
+    think: Callable[[str], Awaitable[None]],
+) -> ModelAnswer:
+    """Return the model's answer, and show it as it streams. The conversation keeps the part that came before a cancel.
+
+    Raises ModelError, and RequestError for a stream without an answer.
+    """
+    said = ""
+    try:
+        async with aclosing(model.answer(question)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text):
+                        said += text
+                        await say(text)
+                    case ThoughtDelta(text):
+                        await think(text)
+                    case ModelAnswer():
+                        return event
+                    case _:
+                        pass
+    except asyncio.CancelledError:
+        conversation.add("assistant", TextPart(said or "..."))
+        raise
+    raise RequestError.internal("the model gave no answer")
 
 
 class AnthropicMessages(Model):
