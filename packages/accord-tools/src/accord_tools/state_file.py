@@ -1,7 +1,11 @@
-"""`StateFile`: a JSON file in the user's folder for state, which several programs may read and change at once."""
+"""`StateFile`: a JSON file in the user's folder for state, which several programs may read and change at once; and
+locks that end with their process.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,3 +47,32 @@ class StateFile(Generic[ContentT]):
             content = self.read()
             yield content
             replace_file(self.path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30
+    """The byte that is locked: Windows does not let others read locked bytes."""
+
+    def try_lock(fd: int, *, shared: bool = False) -> bool:  # noqa: ARG001 - Windows has exclusive locks only
+        """Lock an open file unless another process holds it; returns whether it is locked now."""
+        os.lseek(fd, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(fd, 0, os.SEEK_SET)
+        return True
+
+else:
+    import fcntl
+
+    def try_lock(fd: int, *, shared: bool = False) -> bool:
+        """Lock an open file unless another process holds it; returns whether it is locked now."""
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

@@ -23,7 +23,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +35,7 @@ from accord.transports.launch import program_file
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import FRESH, load_index
 from accord_tools.registry.entry import Kind, RegistryEntry, folder_part, order_of
+from accord_tools.state_file import try_lock
 
 RECORD = "installed.json"
 CURRENT = "current.json"
@@ -186,7 +186,7 @@ def hold(agent: InstalledAgent) -> None:
         return
     with suppress(OSError):
         fd = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
-        if _lock(fd, shared=True):
+        if try_lock(fd, shared=True):
             _held[place] = fd
         else:
             os.close(fd)
@@ -202,32 +202,9 @@ def _is_free(folder: Path) -> bool:
     except OSError:
         return True
     try:
-        return _lock(fd, shared=False)
+        return try_lock(fd)
     finally:
         os.close(fd)
-
-
-if sys.platform == "win32":
-
-    def _lock(fd: int, *, shared: bool) -> bool:  # noqa: ARG001
-        import msvcrt
-
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-
-    def _lock(fd: int, *, shared: bool) -> bool:
-        import fcntl
-
-        try:
-            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
 
 
 def _read(folder: Path) -> InstalledAgent | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -24,6 +23,7 @@ import msgspec
 from accord import DecodeError
 from accord.paths import state_folder
 from accord.trace import TraceHeader, read_header
+from accord_tools.state_file import try_lock
 
 SUFFIX = ".json"
 
@@ -115,7 +115,8 @@ def _announce(tap: LiveTap) -> Announcement:
     fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     announcement = Announcement(path, fd, tap)
     try:
-        _lock(fd)
+        if not try_lock(fd):
+            raise OSError("this file system has no locks")  # noqa: TRY301 - the file is removed below
         announcement.write()
         hidden.rename(path)
     except (OSError, UnicodeEncodeError):
@@ -131,7 +132,7 @@ def _read_tap(path: Path) -> LiveTap | None:
     except OSError:
         return None
     try:
-        if not _is_locked(fd):
+        if try_lock(fd, shared=True):  # shared: two readers do not take each other for a recorder
             path.unlink(missing_ok=True)
             return None
         return msgspec.json.decode(os.read(fd, 1 << 20), type=LiveTap)
@@ -139,40 +140,6 @@ def _read_tap(path: Path) -> LiveTap | None:
         return None
     finally:
         os.close(fd)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    _FAR = 1 << 30
-    """The byte that is locked: Windows does not let others read locked bytes."""
-
-    def _lock(fd: int) -> None:
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-
-    def _is_locked(fd: int) -> bool:
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return True
-        finally:
-            os.lseek(fd, 0, os.SEEK_SET)
-        return False
-
-else:
-    import fcntl
-
-    def _lock(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _is_locked(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two readers do not take each other for a recorder
-        except OSError:
-            return True
-        return False
 
 
 ENDINGS = (".jsonl", ".jsonl.gz")
