@@ -226,8 +226,8 @@ def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> 
         max_prompts=options.max_prompts,
         url=agent.url,
         headers=agent.headers,
-        tls=agent.tls,
-        proxy=agent.proxy,
+        tls=agent.remote.tls,
+        proxy=agent.remote.proxy,
         **limits,
     )
 

@@ -265,7 +265,8 @@ class ChosenAgent:
         self.settings = settings
         self.is_demo = is_demo
         """Whether the built-in agent is used because the user named no agent."""
-        self._remote = remote
+        self.remote = remote
+        """The access to its URL."""
 
     @property
     def words(self) -> list[str]:
@@ -283,18 +284,8 @@ class ChosenAgent:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of requests to the agent's URL, with its token."""
-        token = {"Authorization": f"Bearer {self._remote.token}"} if self._remote.token else {}
-        return self._remote.headers | token
-
-    @property
-    def tls(self) -> ssl.SSLContext | None:
-        """Return the TLS context for requests to the agent's URL; None for the usual authorities."""
-        return self._remote.tls
-
-    @property
-    def proxy(self) -> str | bool:
-        """Return the proxy for the agent's address: its URL, or whether the environment chooses."""
-        return self._remote.proxy
+        token = {"Authorization": f"Bearer {self.remote.token}"} if self.remote.token else {}
+        return self.remote.headers | token
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
         """Set variables of the agent's process, after those of its settings."""
@@ -310,7 +301,7 @@ class ChosenAgent:
         """
         from accord_tools.configuration.resolve_agent import target_of
 
-        return target_of(self.settings, **self._remote._asdict(), on_stderr=on_stderr)
+        return target_of(self.settings, **self.remote._asdict(), on_stderr=on_stderr)
 
 
 def split_agent(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
