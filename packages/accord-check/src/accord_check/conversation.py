@@ -112,7 +112,6 @@ class SessionSeen:
     """The request whose answer opened it, or is about to."""
     turns: list[Exchange] = field(default_factory=list[Exchange])
     """Prompts without an answer yet, oldest first."""
-    past_turns: int = 0
     replay: Exchange | None = None
     """The request that loads or resumes it, until its answer."""
     cancelled: Frame | None = None
@@ -240,7 +239,6 @@ class Conversation:
                     del self.sessions[session.id]
             case "session/prompt" if session is not None and exchange in session.turns:
                 session.turns.remove(exchange)
-                session.past_turns += 1
                 session.cancelled = session.cancelled if session.turns else None
             case "session/close" | "session/delete" if session is not None and exchange.succeeded:
                 session.is_closed = True

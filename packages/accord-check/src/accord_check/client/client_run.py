@@ -38,8 +38,6 @@ class ClientProcess:
     """A running client. Its output goes to a file, so that its amount does not matter."""
 
     def __init__(self, group: ProcessGroup, output: Path) -> None:
-        self.was_ended = False
-        """Whether the checks have ended it."""
         self._group, self._output = group, output
 
     @classmethod
@@ -77,7 +75,6 @@ class ClientProcess:
     async def end(self) -> None:
         """End it, first gently. If it still runs, so do its children, which end with it."""
         if self.exit_code is None:
-            self.was_ended = True
             await self._group.stop(LAST_STEPS)
             self._group.close()
 

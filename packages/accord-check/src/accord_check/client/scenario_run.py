@@ -57,6 +57,9 @@ class AgentScript:
         return {**said, "authMethods": [], **self.answer}
 
 
+EMPTY_ANSWERS = ("authenticate", "logout", "auth/login", "auth/logout", "session/close", "session/set_mode")
+
+
 class FakeAgent:
     """Answers the requests of one connection, except prompts."""
 
@@ -70,17 +73,12 @@ class FakeAgent:
         self._take_prompt = prompted
         self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "initialize": self._initialize,
-            "authenticate": lambda _: {},
-            "logout": lambda _: {},
-            "auth/login": lambda _: {},
-            "auth/logout": lambda _: {},
+            **dict.fromkeys(EMPTY_ANSWERS, lambda _: {}),
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._load,
             "session/list": self._list,
-            "session/close": lambda _: {},
             "session/delete": self._delete,
-            "session/set_mode": lambda _: {},
             "session/set_config_option": self._set_option,
         }
 

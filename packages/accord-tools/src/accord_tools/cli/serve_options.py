@@ -228,16 +228,10 @@ def keep_sessions_in(options: argparse.Namespace) -> None:
 def hosts_of(options: argparse.Namespace) -> Hosts | None:
     """Return the hosts that the options name, or None."""
     if options.hosts is None:
-        for name, given in (
-            ("--peer", options.peer),
-            ("--hosts-key-file", options.hosts_key_file),
-            ("--peer-certificate", options.peer_certificate),
-            ("--peer-certificate-key", options.peer_certificate_key),
-            ("--peer-ca", options.peer_ca),
-            ("--weight", options.weight),
-        ):
-            if given is not None:
-                raise WrongUsage(f"{name} requires --hosts")
+        needing = ("peer", "hosts_key_file", "peer_certificate", "peer_certificate_key", "peer_ca", "weight")
+        for name in needing:
+            if getattr(options, name) is not None:
+                raise WrongUsage(f"--{name.replace('_', '-')} requires --hosts")
         return None
     return _hosts(options.hosts, options)
 

@@ -48,8 +48,6 @@ _MARKS = "".join(
         ),
     )
 )
-MOST_CELLS = len(_MARKS)
-"""Rows and columns of the largest image that placeholders can show."""
 
 
 class CellSize(NamedTuple):

@@ -18,12 +18,21 @@ from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.presentation.quantities import size_in_words
+from accord_tools.registry.entry import (
+    PLATFORMS,
+    Kind,
+    Platform,
+    RegistryEntry,
+    choices,
+    choose,
+    here,
+    is_newer,
+)
 
 if TYPE_CHECKING:
     from accord_tools.registry import RegistryError
     from accord_tools.registry.agent_index import AgentIndex
     from accord_tools.registry.downloads import LockedAgent
-    from accord_tools.registry.entry import Kind, RegistryEntry
     from accord_tools.registry.installed_agents import InstalledAgent
 
 KINDS = ["binary", "npx", "uvx"]
@@ -76,7 +85,6 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
 def run_search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
     from accord_tools.registry import RegistryError, installed_agents
-    from accord_tools.registry.entry import PLATFORMS, Platform, here
 
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
@@ -137,14 +145,12 @@ def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> t
 
 
 def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
-    from accord_tools.registry.entry import Platform, choices
 
     return [choice.kind for choice in choices(entry, Platform.of(platform))]
 
 
 def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable[Kind]) -> str:
     """Whether an agent is installed, can be, or why not."""
-    from accord_tools.registry.entry import is_newer
 
     if agent is not None:
         return f"installed {agent.version}" if is_newer(entry.version, agent.version) else "installed"
@@ -179,7 +185,6 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
 def run_info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
     from accord_tools.registry import installed_agents
-    from accord_tools.registry.entry import choices, here
 
     agent = installed_agents.find_installed(options.name)
     try:
@@ -202,7 +207,6 @@ def run_info(options: argparse.Namespace) -> int:
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
-    from accord_tools.registry.entry import choose, here
 
     lines = [label(f"{entry.name} {entry.version}", 100), label(entry.description, 500), ""]
     choice = choose(entry, here())
@@ -303,7 +307,6 @@ def update_arguments(parser: argparse.ArgumentParser) -> None:
 def run_update(options: argparse.Namespace) -> int:
     """Install newer versions of installed agents."""
     from accord_tools.registry import installed_agents
-    from accord_tools.registry.entry import is_newer
     from accord_tools.registry.installed_agents import find_installed
 
     agents = [_known(name, find_installed(name)) for name in options.names] or list(installed_agents.all_installed())
@@ -393,7 +396,6 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
 def run_lock(options: argparse.Namespace) -> int:
     """Write the installed versions into .accord/agents.lock."""
     from accord_tools.registry import downloads, installed_agents
-    from accord_tools.registry.entry import here
     from accord_tools.registry.installed_agents import find_installed
 
     path = lock_path()

@@ -24,12 +24,12 @@ from accord_tools.cli.console import print_error, print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.presentation.quantities import counted
 from accord_tools.registry import RegistryError
+from accord_tools.registry.entry import ID, RegistryEntry, read_entry, read_package
 
 if TYPE_CHECKING:
     from accord_check import Report
     from accord_tools.registry import Progress
     from accord_tools.registry.agent_index import IndexSource
-    from accord_tools.registry.entry import RegistryEntry
     from accord_tools.registry.entry_rules import EntryFinding
     from accord_tools.registry.publish_registry import SourceEntry, Verified
 
@@ -159,7 +159,6 @@ def new_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_new(options: argparse.Namespace) -> int:
     """Write an entry, an icon and a job that checks them."""
-    from accord_tools.registry.entry import ID
     from accord_tools.registry.entry_rules import SKELETON
 
     if not ID.fullmatch(options.id):
@@ -185,7 +184,6 @@ def run_new(options: argparse.Namespace) -> int:
 
 
 def _skeleton(options: argparse.Namespace) -> dict[str, object]:
-    from accord_tools.registry.entry import read_package
 
     version = "0.1.0"
     distribution: dict[str, object] = {}
@@ -320,7 +318,6 @@ def _plain_verified(result: Verified, report: Report | None) -> dict[str, Any]:
 def _entry_of(what: str) -> tuple[RegistryEntry, IndexSource]:
     """The entry of an id, or of a folder."""
     from accord_tools.registry.agent_index import IndexSource, load_index
-    from accord_tools.registry.entry import read_entry
     from accord_tools.registry.publish_registry import read_sources
 
     if not Path(what).exists():
