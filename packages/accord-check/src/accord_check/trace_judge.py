@@ -29,13 +29,12 @@ from accord.schema.methods import methods
 from accord.trace import Direction, read as read_trace
 from accord_check.checks import PASSIVE, Finding, Side
 from accord_check.conversation import Conversation, Frame, object_of, read
-from accord_check.passive.cursors import Cursors
 from accord_check.passive.handshake import Capabilities, Handshake, Versions
 from accord_check.passive.messages import Answers, Framing
 from accord_check.passive.observer import Observer, Tally
 from accord_check.passive.prompts import Prompts
 from accord_check.passive.schema import Results, Schema
-from accord_check.passive.sessions import Options, Sessions
+from accord_check.passive.sessions import Cursors, Options, Sessions
 from accord_check.passive.terminals_and_forms import TerminalsAndForms
 from accord_check.passive.tools import Tools, Upserts
 from accord_check.passive.turns import States, Turns
