@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from accord.errors import NOT_FOUND
 from accord_check.agent.raw_connection import Link
 from accord_check.agent.scenario_context import NOWHERE, ScenarioContext
 from accord_check.conversation import Exchange, objects
@@ -37,7 +38,7 @@ async def _options_before(context: ScenarioContext, link: Link) -> None:
         verdict = not listed or f"session/options made the session {listed[0].get('sessionId')!r}"
         context.judge("lint.options.open-nothing", verdict, asked.frame, found.answered)
     unknown = {"cwd": str(folder), "sessionId": NOWHERE}
-    await context.refuses(link, "lint.options.unknown-session", "session/options", unknown, -32002)
+    await context.refuses(link, "lint.options.unknown-session", "session/options", unknown, NOT_FOUND)
 
 
 def _other_options(before: dict[str, Any], opened: dict[str, Any]) -> str | None:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from accord import TraceEvent, TraceFile
+from accord.errors import INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports import End, Transport
@@ -29,8 +30,6 @@ from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_o
 from accord_check.trace_judge import Judge
 
 Permit = Literal["allow", "reject", "cancel", "hold"]
-
-NOT_FOUND, METHOD_NOT_FOUND, INVALID_PARAMS = -32002, -32601, -32602
 
 FULL: dict[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},

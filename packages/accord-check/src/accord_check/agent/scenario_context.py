@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from accord import ProcessTransport
+from accord.errors import AUTH_REQUIRED, INVALID_PARAMS, UNSUPPORTED_VERSION
 from accord.transports import End, Transport
-from accord_check.agent.raw_connection import FULL, INVALID_PARAMS, Blocked, ClientServices, Link, Over, Recording, Turn
+from accord_check.agent.raw_connection import FULL, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.checks import CHECKS_OF_AGENTS, CHECKS_OF_CLIENTS, Finding, Side
 from accord_check.conversation import Exchange, Frame, object_of, objects
@@ -147,8 +148,6 @@ def _command_of(pid: int) -> str:
 
 NOWHERE = "accord-check-no-such-session"
 """The id of a session that does not exist."""
-
-AUTH_REQUIRED, UNSUPPORTED_VERSION = -32000, -32022
 
 
 class OtherVersion(Exception):

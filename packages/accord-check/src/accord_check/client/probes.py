@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from accord.errors import METHOD_NOT_FOUND, NOT_FOUND
 from accord_check.agent.raw_connection import Over
 from accord_check.client.scenario_run import SAMPLES, ScenarioRun, refused
 from accord_check.conversation import Exchange, Frame, object_of
@@ -111,7 +112,6 @@ async def probed(run: ScenarioRun) -> None:
 TEXT = "first line\nsecond line\nthird line\n"
 NOTES, LINK, MADE = "accord-check-notes.txt", "accord-check-link.txt", "accord-check-made.txt"
 SECRET = "accord-check-secret"
-NOT_FOUND = -32002
 READ_CHECKS = ("files.read.line-and-limit", "files.missing-code", "files.inside-roots", "files.escape-proof")
 
 
@@ -163,8 +163,6 @@ async def write_file(run: ScenarioRun, folder: Path) -> None:
     verdict = found == TEXT or f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
     run.judged("files.write.creates", verdict, exchange.frame, exchange.answered)
 
-
-METHOD_NOT_FOUND = -32601
 
 TELLS = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('ACCORD_CHECK'), os.getcwd()]))"
 LONG = "import sys; sys.stdout.buffer.write('ä'.encode() * 500 + b'end')"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from accord.errors import METHOD_NOT_FOUND
 from accord.trace import Direction
 from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
 from accord_check.agent.scenario_context import RunResults
@@ -17,8 +18,6 @@ from accord_check.agent.settings import Patience
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.passive.observer import Verdict
-
-METHOD_NOT_FOUND = -32601
 
 SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
 """Our agent's messages, as they go over the wire: its capabilities, its settings, and every stable update that needs no

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from accord.errors import INVALID_PARAMS
 from accord_check.agent.raw_connection import Gone, Over, Unanswered
 from accord_check.client.probes import READ_CHECKS, TERMINAL_CHECKS, probed, read_files, run_terminals, write_file
 from accord_check.client.scenario_run import (
@@ -24,8 +25,6 @@ from accord_check.client.scenario_run import (
     settings_of,
 )
 from accord_check.conversation import Exchange, Frame, object_of
-
-INVALID_PARAMS = -32602
 
 
 def asks_permission(run: ScenarioRun, call: str, title: str) -> Exchange:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from accord.schema import legacy
 from accord.schema.tolerant import kind
 from accord_check.checks import Side
@@ -82,7 +83,6 @@ def _said(value: Any) -> str:
     return "missing" if value is None else repr(value)
 
 
-METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 LONGEST_MESSAGE = 300
 """Characters that an error's message may have before it is no longer brief."""
 
@@ -190,7 +190,7 @@ class Answers(Observer):
         is_custom = exchange.method.startswith("_")
         name = "extension.request-unknown" if is_custom else "jsonrpc.error.method-not-found"
         # A custom method that is known may fail in its own way.
-        if is_custom and code not in (INVALID_PARAMS, -32600, -32603, METHOD_NOT_FOUND):
+        if is_custom and code not in (INVALID_PARAMS, INVALID_REQUEST, INTERNAL_ERROR, METHOD_NOT_FOUND):
             return
         verdict = code == METHOD_NOT_FOUND or f"{exchange.method} was refused with {code}, not -32601"
         self.judge(name, verdict, exchange, answered)

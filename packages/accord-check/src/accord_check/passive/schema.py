@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from accord import DecodeError
+from accord.errors import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND
 from accord.schema import codec, legacy
 from accord.schema.base import Mark, tag_of
 from accord.schema.methods import Method, may_be_empty, methods, row_for
@@ -479,7 +480,6 @@ EMPTY = {
     "session/close": "session.close.empty-result",
     "session/delete": "session.delete.empty-result",
 }
-INVALID_PARAMS = -32602
 
 
 class Results(Observer):
@@ -495,6 +495,6 @@ class Results(Observer):
             return
         code = object_of(exchange.error).get("code")
         misfits = [fault for fault in faults(exchange.params, exchange.row.params) if fault.kind == "misfit"]
-        if misfits and code not in (-32000, -32002, -32600, -32601):
+        if misfits and code not in (AUTH_REQUIRED, NOT_FOUND, INVALID_REQUEST, METHOD_NOT_FOUND):
             wrong = f"{exchange.method} without fitting params was refused with {code}, not -32602"
             self.judge("jsonrpc.error.invalid-params", code == INVALID_PARAMS or wrong, exchange, frame)

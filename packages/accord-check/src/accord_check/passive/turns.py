@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from accord.errors import AUTH_REQUIRED, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, REQUEST_CANCELLED
 from accord_check.conversation import MISSING, Exchange, Frame, Message, Update, object_of
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import REPLAYED, replays_past
@@ -160,8 +161,7 @@ def is_odd_reason(reason: str, *more: str) -> bool:
     return not reason.startswith("_") and re.sub("[_-]", "", reason).lower() not in known
 
 
-CANCELLED = -32800
-_NEVER_INSERTED = (CANCELLED, -32602, -32000, -32002, -32601)
+_NEVER_INSERTED = (REQUEST_CANCELLED, INVALID_PARAMS, AUTH_REQUIRED, NOT_FOUND, METHOD_NOT_FOUND)
 """Codes that refuse a prompt for its own reason, and not because the agent is at work."""
 
 ACTIVE = ("running", "requires_action")
@@ -301,7 +301,7 @@ class States(Observer):
     def _refused(self, exchange: Exchange, frame: Frame, work: _Work) -> None:
         code, cancelled = object_of(exchange.error).get("code"), work.last_cancel
         if cancelled is not None and exchange.frame.number < cancelled.number:
-            verdict = code == CANCELLED or f"a prompt that waited at session/cancel was answered with {code}"
+            verdict = code == REQUEST_CANCELLED or f"a prompt that waited at session/cancel was answered with {code}"
             self.judge("lint.prompt.held-cancelled", verdict, cancelled, frame)
             if not work.is_active and work.begun_by is None:
                 work.cancelled = None  # the prompt was all that could be cancelled
