@@ -67,9 +67,6 @@ class ConnectedClient(WrappedTransport, AcceptedClient):
         """Set when the connection has ended."""
         self._leaving: asyncio.Task[End] | None = None
 
-    def complain(self, data: bytes) -> None:
-        """Drop these bytes: a connection has no standard error."""
-
     def exit(self, code: int) -> None:  # noqa: ARG002 - a connection has no exit code
         """End the connection."""
         self._leaving = asyncio.create_task(self.close(0))

@@ -31,9 +31,8 @@ class AcceptedClient(Transport):
         self.input_over = asyncio.Event()
         """Set when it has, or when the process has ended before."""
 
-    @abstractmethod
     def complain(self, data: bytes) -> None:
-        """Write these bytes to the agent's standard error, if there is one."""
+        """Write these bytes to the agent's standard error; a connection has none."""
 
     @abstractmethod
     def exit(self, code: int) -> None:
