@@ -136,22 +136,14 @@ def as_json(report: Report) -> dict[str, Any]:
     """The report as plain values."""
     return {
         "accord-check": FORMAT,
-        "subject": report.subject,
-        "peer": report.peer,
+        **{name: getattr(report, name) for name in ("subject", "peer", "profile", "verdict", "reason")},
         "protocolVersion": report.version,
         "protocolVersions": list(report.versions or ([report.version] if report.version else [])),
-        "profile": report.profile,
         "seconds": round(report.seconds, 3),
-        "verdict": report.verdict,
-        "reason": report.reason,
         "exitCode": report.exit_code,
         "summary": {status: report.count(status) for status in STATUSES},
         "checks": [_outcome(outcome, report.version) for outcome in report.outcomes],
-        "remarks": report.remarks,
-        "stale": report.stale,
-        "demanded": report.demanded,
-        "problems": report.problems,
-        "trace": report.trace,
+        **{name: getattr(report, name) for name in ("remarks", "stale", "demanded", "problems", "trace")},
     }
 
 

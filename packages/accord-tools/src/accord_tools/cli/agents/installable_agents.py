@@ -159,20 +159,12 @@ def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable
 
 def plain(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> dict[str, Any]:
     """An entry for JSON."""
+    names = ("id", "name", "version", "description", "kinds", "license", "authors", "repository", "website", "notes")
     return {
-        "id": entry.id,
-        "name": entry.name,
-        "version": entry.version,
-        "description": entry.description,
-        "kinds": list(entry.kinds),
+        **{name: getattr(entry, name) for name in names},
         "kinds_here": _kinds_for(entry, platform),
         "platforms": sorted(entry.binary),
-        "license": entry.license,
-        "authors": list(entry.authors),
-        "repository": entry.repository,
-        "website": entry.website,
         "installed": None if agent is None else agent.version,
-        "notes": list(entry.notes),
     }
 
 

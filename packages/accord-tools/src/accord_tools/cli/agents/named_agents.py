@@ -88,15 +88,11 @@ def _plain_installed(agent: InstalledAgent) -> dict[str, Any]:
         "name": agent.id,
         "default": False,
         "from": "registry",
-        "version": agent.version,
-        "kind": agent.kind,
+        **{name: getattr(agent, name) for name in ("version", "kind", "integrity", "at", "size")},
         "command": agent.argv,
         "program": agent.argv[0] if agent.is_whole else None,
         "description": agent.name,
         "env": sorted(agent.env),
-        "integrity": agent.integrity,
-        "at": agent.at,
-        "size": agent.size,
     }
 
 
