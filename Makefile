@@ -4,6 +4,7 @@
 #   make test      run the tests: a verdict in minutes
 #   make test-all  run every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make test-oldest   the same tests with the oldest releases that the packages allow
+#   make test-newest   the same with the newest
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
 #   make docs      the documentation site, in the folder site; needs no network once its tools are installed
@@ -35,7 +36,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-all test-sample test-oldest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs docs-links interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-oldest test-newest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs docs-links interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,16 +89,17 @@ test-sample: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --part rest --share commit/5
 	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
 
-# With the oldest releases of all extras that pyproject.toml allows; make test has the newest.
-.venv-oldest/.done: $(SETTINGS) requirements/test.txt | $(VENV)/.uv
-	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	@$(OLDEST) -r requirements/test.txt $(EDITABLE)
-	@$(OLDEST) --upgrade --resolution lowest-direct -e packages/accord[all] -e packages/accord-tools[agent,cli] -e packages/accord-adapters[official-sdk,pydantic-ai] "opentelemetry-sdk>=1.30"
-	@touch $@
-OLDEST = $(BIN)/python -m uv pip install --quiet --python .venv-oldest/bin/python
-
-test-oldest: .venv-oldest/.done
-	@.venv-oldest/bin/python -m tests -n $(JOBS) --share $(SHARE)
+# With the oldest or the newest releases of all extras that pyproject.toml allows, and the Python files of requirements
+# otherwise. What differs from make test is printed. openai-agents would hold back websockets among the newest.
+test-oldest: RELEASES := lowest-direct
+test-newest: RELEASES := highest
+test-oldest test-newest: test-%: | $(VENV)/.uv
+	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	@$(FOR) --quiet -r requirements/test.txt $(EDITABLE)
+	@$(FOR) --upgrade --resolution $(RELEASES) -e packages/accord[all] -e packages/accord-tools[agent,cli] -e packages/accord-adapters[$(FRAMEWORKS)] "opentelemetry-sdk>=1.30"
+	@.venv-$*/bin/python -m tests -n $(JOBS) --share $(SHARE)
+FOR = $(BIN)/python -m uv pip install --python .venv-$*/bin/python
+FRAMEWORKS := claude-agent-sdk,langgraph,llama-index,official-sdk,pydantic-ai
 
 test-adapters:
 	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
