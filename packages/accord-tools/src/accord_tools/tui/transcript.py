@@ -129,6 +129,11 @@ class BlockList:
                 return
 
 
+def _looks_like(old: Strip | None, new: Strip | None) -> bool:
+    """Whether a row needs no drawing; an image is more than its cells."""
+    return old is new or (old == new and not isinstance(new, PictureStrip))
+
+
 FRAME = 1 / 20
 """Seconds between two flushes at least."""
 SHARE = 3
@@ -160,6 +165,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._sought = ""
         """The text that the user looks for."""
         self._hit = 0
+        self._shown: list[Strip | None] = []
+        """The rows in sight at the last flush."""
         self._partial: list[Block] = []
         """Blocks of which only a part was drawn."""
         self._drawing = Debounce(self, self.flush)
@@ -228,8 +235,16 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._list.sync()
         if self.cursor not in self._blocks:
             self.cursor = None
+        shown, scrolled = self._shown, self.scroll_y
         self._place()
-        self.refresh()
+        self._shown = [self._strip_at(y + round(self.scroll_y)) for y in range(self.size.height)]
+        if self._blocks and scrolled == self.scroll_y and len(shown) == len(self._shown):
+            pairs = enumerate(zip(shown, self._shown, strict=True))
+            rows = [Region(0, y, self.size.width, 1) for y, (old, new) in pairs if not _looks_like(old, new)]
+        else:
+            rows = [self.size.region]
+        if rows:
+            self.refresh(*rows)
         self._rest = max(FRAME, SHARE * (perf_counter() - began))
 
     # Where everything is
@@ -297,12 +312,16 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     # Drawing
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        strips = super().render_lines(crop)
-        if crop.x == 0:
-            for place, y in enumerate(crop.line_range):
-                strip = self._strip_at(y + round(self.scroll_y))
-                if isinstance(strip, PictureStrip):  # Textual's own steps preserve only the cells
-                    strips[place] = strip.over(strips[place])
+        # Textual's own way makes several strips of each row, for borders and links, which are not here.
+        background, filters = self.background_colors[1], self.get_line_filters()
+        strips: list[Strip] = []
+        for y in crop.line_range:
+            source = self._strip_at(y + round(self.scroll_y))
+            strip = self.render_line(y)
+            for each in filters:
+                strip = strip.apply_filter(each, background)
+            strip = strip.crop_extend(crop.x, crop.right, self._look.palette.base)
+            strips.append(source.over(strip) if crop.x == 0 and isinstance(source, PictureStrip) else strip)
         return strips
 
     def render_line(self, y: int) -> Strip:
