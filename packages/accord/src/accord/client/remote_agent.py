@@ -672,7 +672,7 @@ class RemoteAgent:
             return (update,)
         from accord.schema.extension import translated
 
-        return translated(self._client.extensions, update)
+        return translated(list(self._client.extensions), update)
 
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""

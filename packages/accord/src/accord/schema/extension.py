@@ -319,17 +319,12 @@ def merged_meta(one: Mapping[str, Json] | None, other: Mapping[str, Json] | None
     return merged
 
 
-def translated(extensions: Iterable[type[Extension[Any]]], update: Any) -> Sequence[Any]:
+def translated(extensions: Sequence[type[Extension[Any]]], update: Any) -> Sequence[Any]:
     """Return the equivalent updates of `accord.updates` for this one, as these extensions know them."""
-    said: Sequence[Any] = (update,)
-    for extension in extensions:
-        if extension.overrides("translate"):
-            said = [new for old in said for new in _or_itself(extension.translate(old), old)]
-    return said
-
-
-def _or_itself(made: Sequence[Any] | None, old: Any) -> Sequence[Any]:
-    return (old,) if made is None else made
+    for place, extension in enumerate(extensions, 1):
+        if (made := extension.translate(update)) is not None:
+            return [said for new in made for said in translated(extensions[place:], new)]
+    return (update,)
 
 
 def notice_of(extensions: Iterable[type[Extension[Any]]], update: Any) -> Notice | None:
