@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator
+from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -32,130 +33,81 @@ class Method(msgspec.Struct, frozen=True):
     legacy: bool = False
 
 
-Table: TypeAlias = dict[Side, tuple[type[Request[Any] | Notification], ...]]
+Table: TypeAlias = dict[Side, tuple[str, ...]]
 
 
-def _v1() -> Table:
-    """The rows of version 1. They are in a function because they load every topic, and few programs need the table."""
-    return {
-        "agent": (
-            v1.InitializeRequest,
-            v1.AuthenticateRequest,
-            v1.LogoutRequest,
-            v1.AuthStatusRequest,
-            v1.ListProvidersRequest,
-            v1.SetProviderRequest,
-            v1.DisableProviderRequest,
-            v1.NewSessionRequest,
-            v1.LoadSessionRequest,
-            v1.ResumeSessionRequest,
-            v1.ForkSessionRequest,
-            v1.SessionOptionsRequest,
-            v1.ListSessionsRequest,
-            v1.CloseSessionRequest,
-            v1.DeleteSessionRequest,
-            v1.ArchiveSessionRequest,
-            v1.UnarchiveSessionRequest,
-            v1.SessionStatusRequest,
-            v1.SetSessionTitleRequest,
-            v1.SetSessionModeRequest,
-            v1.SetSessionConfigOptionRequest,
-            v1.PromptRequest,
-            v1.CancelNotification,
-            v1.MessageMcpNotification,
-        ),
-        "client": (
-            v1.SessionNotification,
-            v1.RequestPermissionRequest,
-            v1.ReadTextFileRequest,
-            v1.WriteTextFileRequest,
-            v1.CreateTerminalRequest,
-            v1.TerminalOutputRequest,
-            v1.WaitForTerminalExitRequest,
-            v1.KillTerminalRequest,
-            v1.ReleaseTerminalRequest,
-            v1.CreateElicitationRequest,
-            v1.CompleteElicitationNotification,
-            v1.AuthStatusUpdateNotification,
-            v1.MessageMcpRequest,
-        ),
-        "proxy": (
-            v1.InitializeProxyRequest,
-            v1.ProxySuccessorRequest,
-            v1.ProxySuccessorNotification,
-        ),
-        "protocol": (v1.CancelRequestNotification,),
-    }
+AGENT = (
+    "InitializeRequest",
+    "AuthenticateRequest",
+    "LoginAuthRequest",
+    "LogoutRequest",
+    "LogoutAuthRequest",
+    "AuthStatusRequest",
+    "ListProvidersRequest",
+    "SetProviderRequest",
+    "DisableProviderRequest",
+    "NewSessionRequest",
+    "LoadSessionRequest",
+    "ResumeSessionRequest",
+    "ForkSessionRequest",
+    "SessionOptionsRequest",
+    "ListSessionsRequest",
+    "CloseSessionRequest",
+    "DeleteSessionRequest",
+    "ArchiveSessionRequest",
+    "UnarchiveSessionRequest",
+    "SessionStatusRequest",
+    "SetSessionTitleRequest",
+    "SetSessionModeRequest",
+    "SetSessionConfigOptionRequest",
+    "PromptRequest",
+    "CancelNotification",
+    "CancelSessionNotification",
+    "CancelToolCallRequest",
+    "CancelTerminalRequest",
+    "MessageMcpNotification",
+)
+CLIENT = (
+    "SessionNotification",
+    "UpdateSessionNotification",
+    "RequestPermissionRequest",
+    "ReadTextFileRequest",
+    "WriteTextFileRequest",
+    "CreateTerminalRequest",
+    "TerminalOutputRequest",
+    "WaitForTerminalExitRequest",
+    "KillTerminalRequest",
+    "ReleaseTerminalRequest",
+    "CreateElicitationRequest",
+    "CompleteElicitationNotification",
+    "AuthStatusUpdateNotification",
+    "MessageMcpRequest",
+)
+MESSAGES: Table = {
+    "agent": AGENT,
+    "client": CLIENT,
+    "proxy": ("InitializeProxyRequest", "ProxySuccessorRequest", "ProxySuccessorNotification"),
+    "protocol": ("CancelRequestNotification",),
+}
+"""The classes of messages by the side that handles them; a version has those that its module defines."""
 
-
-def _v1_legacy() -> Table:
-    return {
-        "agent": (
-            v1.SetSessionModelRequest,
-            v1.StartNesRequest,
-            v1.SuggestNesRequest,
-            v1.CloseNesRequest,
-            v1.AcceptNesNotification,
-            v1.RejectNesNotification,
-            v1.DidOpenDocumentNotification,
-            v1.DidChangeDocumentNotification,
-            v1.DidCloseDocumentNotification,
-            v1.DidSaveDocumentNotification,
-            v1.DidFocusDocumentNotification,
-        ),
-        "client": (
-            v1.ConnectMcpRequest,
-            v1.DisconnectMcpRequest,
-        ),
-    }
-
-
-def _v2() -> Table:
-    """The rows of version 2; a program that uses only version 1 never loads its types."""
-    from accord.schema import v2
-
-    return {
-        "agent": (
-            v2.InitializeRequest,
-            v2.LoginAuthRequest,
-            v2.LogoutAuthRequest,
-            v2.AuthStatusRequest,
-            v2.ListProvidersRequest,
-            v2.SetProviderRequest,
-            v2.DisableProviderRequest,
-            v2.NewSessionRequest,
-            v2.ResumeSessionRequest,
-            v2.ForkSessionRequest,
-            v2.SessionOptionsRequest,
-            v2.ListSessionsRequest,
-            v2.CloseSessionRequest,
-            v2.DeleteSessionRequest,
-            v2.ArchiveSessionRequest,
-            v2.UnarchiveSessionRequest,
-            v2.SessionStatusRequest,
-            v2.SetSessionTitleRequest,
-            v2.SetSessionConfigOptionRequest,
-            v2.PromptRequest,
-            v2.CancelSessionNotification,
-            v2.CancelToolCallRequest,
-            v2.CancelTerminalRequest,
-            v2.MessageMcpNotification,
-        ),
-        "client": (
-            v2.UpdateSessionNotification,
-            v2.RequestPermissionRequest,
-            v2.CreateElicitationRequest,
-            v2.CompleteElicitationNotification,
-            v2.AuthStatusUpdateNotification,
-            v2.MessageMcpRequest,
-        ),
-        "proxy": (
-            v2.InitializeProxyRequest,
-            v2.ProxySuccessorRequest,
-            v2.ProxySuccessorNotification,
-        ),
-        "protocol": (v2.CancelRequestNotification,),
-    }
+LEGACY: Table = {
+    "agent": (
+        "SetSessionModelRequest",
+        "StartNesRequest",
+        "SuggestNesRequest",
+        "CloseNesRequest",
+        "AcceptNesNotification",
+        "RejectNesNotification",
+        "DidOpenDocumentNotification",
+        "DidChangeDocumentNotification",
+        "DidCloseDocumentNotification",
+        "DidSaveDocumentNotification",
+        "DidFocusDocumentNotification",
+    ),
+    "client": ("ConnectMcpRequest", "DisconnectMcpRequest"),
+}
+"""Those of version 1 that its published schema does not have."""
 
 
 class Methods:
@@ -184,9 +136,11 @@ def methods(version: int) -> Methods:
     'agent'
     """
     if version == 1:
-        return Methods(_rows(_v1(), _v1_legacy()))
+        return Methods(_rows(v1, MESSAGES, LEGACY))
     if version == 2:
-        return Methods(_rows(_v2()))
+        from accord.schema import v2  # a program that uses only version 1 never loads its types
+
+        return Methods(_rows(v2, MESSAGES))
     raise LookupError(f"protocol version must be 1 or 2, got {version!r}")
 
 
@@ -264,8 +218,9 @@ def _params_of(message: type[Request[Any] | Notification]) -> Any:
     return vars(message).get("__params__") or message
 
 
-def _rows(*tables: Table) -> Iterator[Method]:
+def _rows(version: ModuleType, *tables: Table) -> Iterator[Method]:
     for table in tables:
-        for side, messages in table.items():
-            for message in messages:
-                yield row_for(message, side, legacy=table is not tables[0])
+        for side, names in table.items():
+            for name in names:
+                if message := getattr(version, name, None):
+                    yield row_for(message, side, legacy=table is LEGACY)
