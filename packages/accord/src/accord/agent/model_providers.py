@@ -21,7 +21,7 @@ from accord._internal.tasks import finished, in_thread
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import registered_once, shortened
-from accord.schema import v1
+from accord.schema import v1_and_v2 as both
 
 log = logging.getLogger("accord")
 
@@ -116,9 +116,9 @@ class ConnectionProviders:
         self._changing = asyncio.Lock()
 
     def register(self, handlers: Handlers) -> None:
-        handlers.on(v1.ListProvidersRequest)(self.list)
-        handlers.on(v1.SetProviderRequest)(self.set)
-        handlers.on(v1.DisableProviderRequest)(self.disable)
+        handlers.on(both.ListProvidersRequest)(self.list)
+        handlers.on(both.SetProviderRequest)(self.set)
+        handlers.on(both.DisableProviderRequest)(self.disable)
 
     def replace_login(self) -> bool:
         """Whether the client has set an endpoint that makes the user's login unnecessary."""
@@ -128,16 +128,16 @@ class ConnectionProviders:
         endpoint = self.current[provider.id]
         return endpoint is not None and endpoint is not provider.default
 
-    def list(self, _: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
-        return v1.ListProvidersResponse([self._info(it) for it in self._providers.values()])
+    def list(self, _: both.ListProvidersRequest) -> both.ListProvidersResponse:
+        return both.ListProvidersResponse([self._info(it) for it in self._providers.values()])
 
-    def _info(self, provider: Provider) -> v1.ProviderInfo:
+    def _info(self, provider: Provider) -> both.ProviderInfo:
         endpoint = self.current[provider.id]
         # custom-llm-endpoint: headers are never sent, because they hold credentials.
-        current = None if endpoint is None else v1.ProviderCurrentConfig(endpoint.api_type, endpoint.base_url)
-        return v1.ProviderInfo(v1.ProviderId(provider.id), list(provider.supports), provider.required, current)
+        current = None if endpoint is None else both.ProviderCurrentConfig(endpoint.api_type, endpoint.base_url)
+        return both.ProviderInfo(both.ProviderId(provider.id), list(provider.supports), provider.required, current)
 
-    async def set(self, request: v1.SetProviderRequest) -> None:
+    async def set(self, request: both.SetProviderRequest) -> None:
         provider = self._providers.get(request.provider_id)
         if provider is None:
             known = ", ".join(self._providers)
@@ -152,7 +152,7 @@ class ConnectionProviders:
             await _accept(provider, endpoint)
             self.current = {**self.current, provider.id: endpoint}
 
-    async def disable(self, request: v1.DisableProviderRequest) -> None:
+    async def disable(self, request: both.DisableProviderRequest) -> None:
         provider = self._providers.get(request.provider_id)
         if provider is None:
             return  # the proposal: success, as it is not in use

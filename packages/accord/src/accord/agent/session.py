@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from accord.agent.agent_connection import AgentConnection
     from accord.agent.model_messages import Api
     from accord.agent.session_mcp import SessionServers
-    from accord.schema import v2
     from accord.schema.extension import ExtensionT
 
 
@@ -203,7 +202,6 @@ if TYPE_CHECKING:
     from accord.agent.session_mcp import SessionServers
     from accord.agent.skills import AgentSkill
     from accord.agent.turn import Turn
-    from accord.schema import v2
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
@@ -213,7 +211,7 @@ else:
 class KeptPrompt(Protocol):
     """A prompt of version 2 that is being stored."""
 
-    prompt: Sequence[v2.ContentBlock]
+    prompt: Sequence[updates.ContentBlock]
     key: str | None
     interrupted: str | None
 
@@ -541,7 +539,7 @@ class Session(Generic[StateT]):
         return background_turn(self)
 
     @property
-    def background(self) -> Sequence[v2.BackgroundWork]:
+    def background(self) -> Sequence[updates.BackgroundWork]:
         """The client's view of what runs beside the turns: tool calls with `background=True`, and their terminals.
 
         >>> def is_watching(session):

@@ -27,8 +27,9 @@ from typing import Any
 
 import msgspec
 
-from accord.schema import v1, v2
+from accord.schema import v2
 from accord.schema.base import Unknown
+from accord.session import updates
 
 IDLE = "idle"
 
@@ -53,7 +54,7 @@ class WorkEnd(msgspec.Struct, frozen=True):
     stop_reason: str | None
     """Why the work ended; None if the agent does not report it."""
     error: v2.Error | None
-    usage: v1.Usage | None
+    usage: updates.Usage | None
     meta: dict[str, Any] | None
 
 

@@ -38,8 +38,8 @@ from accord.errors import (
     ProtocolError,
     RequestError,
 )
-from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.v1_and_v2 import McpServerAcp
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -373,7 +373,7 @@ class LinesToClient:
         self._by_connection: dict[str, McpLine] = {}
 
     @asynccontextmanager
-    async def open(self, server: v1.McpServerAcp) -> AsyncGenerator[TransportStreams]:
+    async def open(self, server: McpServerAcp) -> AsyncGenerator[TransportStreams]:
         """A transport of the official package to this server."""
         line = _Trying(self._peer, ByRequest(server.server_id, f"{next(self._numbers)}."), self, server)
         carrying = asyncio.create_task(line.run(), name=f"accord mcp line to {server.name}")
@@ -388,7 +388,7 @@ class LinesToClient:
             await asyncio.gather(carrying, return_exceptions=True)
             await self._hang_up(line)
 
-    async def connect(self, line: McpLine, server: v1.McpServerAcp) -> ByConnection:
+    async def connect(self, line: McpLine, server: McpServerAcp) -> ByConnection:
         """Open a connection in the older form of the wire; raises the client's error."""
         params: Json = {"serverId": server.server_id, "acpId": server.server_id}
         answer = await self._peer.request_raw(CONNECT, params)
@@ -442,7 +442,7 @@ class LinesToClient:
 class _Trying(McpLine):
     """A line that begins by request, and switches to a connection when the client's answer asks for that."""
 
-    def __init__(self, peer: Sends, form: ByRequest, lines: LinesToClient, server: v1.McpServerAcp) -> None:
+    def __init__(self, peer: Sends, form: ByRequest, lines: LinesToClient, server: McpServerAcp) -> None:
         super().__init__(peer, form)
         self._lines = lines
         self._server = server

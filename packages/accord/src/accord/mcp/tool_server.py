@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from accord.installation import mcp_is_installed, needs_extra
 from accord.mistakes import check_text, wrong_type
-from accord.schema import v1
+from accord.schema.v1_and_v2 import McpServerAcp, McpServerAcpId
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -36,9 +36,9 @@ class ToolServer:
     def __repr__(self) -> str:
         return f"ToolServer({self.name!r})"
 
-    def declared(self) -> v1.McpServerAcp:
+    def declared(self) -> McpServerAcp:
         """Return a description of it for an agent, with an id that no other description has."""
-        return v1.McpServerAcp(self.name, v1.McpServerAcpId(f"{self.name}:{uuid.uuid4().hex}"))
+        return McpServerAcp(self.name, McpServerAcpId(f"{self.name}:{uuid.uuid4().hex}"))
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Server[Any]]:
