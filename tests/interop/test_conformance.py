@@ -13,7 +13,7 @@ from interop.peers import SDKS, THEIRS, command
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import Prompts
+from accord_check.agent.settings import PromptTexts
 from tests.check.test_no_false_finding import PATIENT
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -59,7 +59,7 @@ async def test_every_finding_about_an_agent_of_another_sdk_is_reviewed(name: str
         words = command(SDKS[name], "agent")
     except Unavailable as missing:
         pytest.skip(str(missing))
-    prompts = Prompts(plain="hello", slow="wait", edit="ask")
+    prompts = PromptTexts(plain="hello", slow="wait", edit="ask")
     settings = replace(PATIENT, profile="full", prompts=prompts)
     report = await check_agent(name, CommandTarget(words).dial, settings)
     assert (report.problems, report.blocked) == ([], "")

@@ -9,12 +9,12 @@ import pytest
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import Prompts
+from accord_check.agent.settings import PromptTexts
 from tests.check.test_no_false_finding import PATIENT
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
-SETTINGS = replace(PATIENT, profile="full", prompts=Prompts(plain="hello", slow="wait", edit="write"))
+SETTINGS = replace(PATIENT, profile="full", prompts=PromptTexts(plain="hello", slow="wait", edit="write"))
 
 
 async def test_nothing_is_found_of_the_agent_of_a_framework(framework_agent: list[str], tmp_path: Path):

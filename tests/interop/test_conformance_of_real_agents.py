@@ -17,12 +17,12 @@ from interop.real_agents import AGENTS, SECOND_VERSION, command, environment, in
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import Prompts, Settings
+from accord_check.agent.settings import PromptTexts, Settings
 from accord_check.report import Report
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
 
-PROMPTS = Prompts(plain="Say hello.", slow="STREAM", edit="EDIT {folder}/notes.txt")
+PROMPTS = PromptTexts(plain="Say hello.", slow="STREAM", edit="EDIT {folder}/notes.txt")
 
 ENDS_ON_ARRAY = ("fail", "lint.survives-bad-input", "json-rpc: the Python SDK ends on an array")
 DROPS_BAD_JSON = ("warn", "jsonrpc.error.parse", "json-rpc: a line that is not JSON has no answer")

@@ -23,14 +23,13 @@ ROWS = {
         "a_cancel_ends_a_model_call_and_the_next_turn_knows_of_the_prompt",
         "a_cancel_ends_a_tool_and_the_next_turn_works",
     ],
-    "history after a restart": ["a_session_is_continued_after_a_restart_with_all_that_the_model_knew"],
-    "history after a crash in a turn": [
+    "history after a restart": [
+        "a_session_is_continued_after_a_restart_with_all_that_the_model_knew",
         "a_turn_is_kept_while_a_tool_runs",
         "a_session_that_is_taken_from_a_turn_goes_on_from_what_was_kept",
     ],
     "attachments": ["images_and_embedded_files_reach_the_model"],
-    "the provider's own words": ["a_refusal_of_the_provider_is_told_in_its_own_words_and_the_session_goes_on"],
-    "the same conversation is the same session": ["the_same_conversation_is_the_same_session_with_each_framework"],
+    "the provider's errors": ["a_refusal_of_the_provider_is_told_in_its_own_words_and_the_session_goes_on"],
 }
 """The tests of each ability; they run with every framework."""
 

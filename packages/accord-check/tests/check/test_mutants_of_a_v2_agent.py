@@ -11,7 +11,7 @@ import pytest
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import Prompts, Settings
+from accord_check.agent.settings import PromptTexts, Settings
 from accord_check.checks import ACTIVE_OF_AGENT
 from accord_check.report import Report
 from accord_check.trace_judge import report_on_trace
@@ -19,7 +19,7 @@ from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_v2_agent.py")
 PATIENT = Settings(
-    prompts=Prompts(plain="hello", slow="slow"), allow_delete=True, versions=(2,), quiet=0.3, answer_within=20
+    prompts=PromptTexts(plain="hello", slow="slow"), allow_delete=True, versions=(2,), quiet=0.3, answer_within=20
 )
 QUICK = replace(PATIENT, profile="smoke")
 """No prompt is sent."""

@@ -12,7 +12,7 @@ import pytest
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import FIXTURE, Prompts, Settings
+from accord_check.agent.settings import FIXTURE, PromptTexts, Settings
 from accord_check.checks import ACTIVE_OF_AGENT
 from accord_check.report import Report
 from accord_check.report_formats import as_html, as_junit, as_markdown
@@ -20,7 +20,7 @@ from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_agent.py")
-PROMPTS = Prompts(plain="hello", slow="slow", edit="edit")
+PROMPTS = PromptTexts(plain="hello", slow="slow", edit="edit")
 PATIENT = Settings(
     prompts=PROMPTS, allow_delete=True, quiet=0.15, answer_within=60, grace=30, stops_within=30, left_within=30
 )

@@ -15,7 +15,7 @@ import pytest
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import DEMO, Profile, Prompts, Settings
+from accord_check.agent.settings import DEMO, Profile, PromptTexts, Settings
 from accord_check.report import Report
 
 pytestmark = pytest.mark.timeout(900)
@@ -53,25 +53,25 @@ def conducted(proxy: str, agent: str) -> list[str]:
     return ["-m", "accord", "conduct", f"{sys.executable} examples/proxies/{proxy}", f"{sys.executable} {agent}"]
 
 
-AGENTS: dict[str, tuple[list[str], Prompts, list[tuple[str, str, str]]]] = {
+AGENTS: dict[str, tuple[list[str], PromptTexts, list[tuple[str, str, str]]]] = {
     "demo": (["-m", "accord", "demo"], DEMO, [MEMORY_ONLY, AFTER_KILL]),
     "demo in version 2": (["-m", "accord", "demo"], DEMO, [MEMORY_ONLY, AFTER_KILL]),
-    "echo": (["examples/echo_agent.py"], Prompts(), [MEMORY_ONLY]),
-    "lasting": (["examples/lasting_agent.py"], Prompts(), []),
-    "low level": (["examples/low_level_agent.py"], Prompts(), []),
-    "careful editor": (["examples/careful_editor.py"], Prompts(edit="shout"), [MEMORY_ONLY, AFTER_KILL]),
-    "hosting": (["examples/hosting/agent.py"], Prompts(), [MEMORY_ONLY]),
-    "house rules": (conducted("house_rules.py", "examples/echo_agent.py"), Prompts(), [MEMORY_ONLY]),
-    "redactor": (conducted("redactor.py", "examples/lasting_agent.py"), Prompts(), []),
+    "echo": (["examples/echo_agent.py"], PromptTexts(), [MEMORY_ONLY]),
+    "lasting": (["examples/lasting_agent.py"], PromptTexts(), []),
+    "low level": (["examples/low_level_agent.py"], PromptTexts(), []),
+    "careful editor": (["examples/careful_editor.py"], PromptTexts(edit="shout"), [MEMORY_ONLY, AFTER_KILL]),
+    "hosting": (["examples/hosting/agent.py"], PromptTexts(), [MEMORY_ONLY]),
+    "house rules": (conducted("house_rules.py", "examples/echo_agent.py"), PromptTexts(), [MEMORY_ONLY]),
+    "redactor": (conducted("redactor.py", "examples/lasting_agent.py"), PromptTexts(), []),
     "permission policy": (conducted("permission_policy.py", "-m accord demo"), DEMO, [MEMORY_ONLY]),
-    "recorder": (conducted(f"recorder.py {os.devnull}", "examples/echo_agent.py"), Prompts(), [MEMORY_ONLY]),
-    "todo tools": (conducted("todo_tools.py", "examples/lasting_agent.py"), Prompts(), []),
+    "recorder": (conducted(f"recorder.py {os.devnull}", "examples/echo_agent.py"), PromptTexts(), [MEMORY_ONLY]),
+    "todo tools": (conducted("todo_tools.py", "examples/lasting_agent.py"), PromptTexts(), []),
     "company policy": (
         conducted(COMPANY_POLICY, "-m accord demo"),
         DEMO,
         [MEMORY_ONLY, LATE_ANSWER],
     ),
-    "both versions": (["interop/agents/both_versions.py"], Prompts(), [MEMORY_ONLY, AFTER_KILL]),
+    "both versions": (["interop/agents/both_versions.py"], PromptTexts(), [MEMORY_ONLY, AFTER_KILL]),
 }
 """By name: the arguments of Python, the prompts, and the reviewed findings."""
 

@@ -20,7 +20,7 @@ import pytest
 from accord.http import SharedHost, UrlTarget, serving
 from accord.http.server.agent_host import CommandHost
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import DEMO, Prompts
+from accord_check.agent.settings import DEMO, PromptTexts
 from accord_check.report import Report
 from tests.check.test_no_false_finding import PATIENT
 
@@ -32,13 +32,13 @@ MEMORY_ONLY = ("note", "lint.load.after-restart")
 OF_ANOTHER_CLIENT = [("fail", "config.boolean.only-when-advertised")]
 """A shared agent is told what its first client can do, and a later one of the checker's can do less."""
 
-SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = {
+SERVED: dict[str, tuple[list[str], PromptTexts, int, str, list[tuple[str, str]]]] = {
     "demo over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", [MEMORY_ONLY]),
     "demo over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", [MEMORY_ONLY]),
-    "lasting over HTTP, in version 2": (["examples/lasting_agent.py"], Prompts(), 2, "http", []),
+    "lasting over HTTP, in version 2": (["examples/lasting_agent.py"], PromptTexts(), 2, "http", []),
     "demo shared over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", OF_ANOTHER_CLIENT),
     "demo shared over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", []),
-    "careful editor over WebSocket": (["examples/careful_editor.py"], Prompts(), 1, "ws", [MEMORY_ONLY]),
+    "careful editor over WebSocket": (["examples/careful_editor.py"], PromptTexts(), 1, "ws", [MEMORY_ONLY]),
 }
 """By name: the arguments of Python, the prompts, the version, the way, and the reviewed findings."""
 

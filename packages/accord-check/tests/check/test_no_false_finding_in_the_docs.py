@@ -12,7 +12,7 @@ import pytest
 
 from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
-from accord_check.agent.settings import Prompts
+from accord_check.agent.settings import PromptTexts
 from accord_check.report import Report
 from tests.check.test_no_false_finding import MEMORY_ONLY, PATIENT, ROOT
 
@@ -30,7 +30,7 @@ PAGES: dict[str, list[tuple[str, str, str]]] = {
 }
 """The pages with a whole agent that needs nothing but Accord, and the reviewed findings."""
 
-SETTINGS = replace(PATIENT, prompts=Prompts(plain="notes.txt", slow="notes.txt", edit="notes.txt"))
+SETTINGS = replace(PATIENT, prompts=PromptTexts(plain="notes.txt", slow="notes.txt", edit="notes.txt"))
 
 
 def agents_in(page: str) -> list[str]:

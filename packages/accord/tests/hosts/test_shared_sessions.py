@@ -283,7 +283,7 @@ class Talk:
         return self.taken()
 
     def tell(self, **message):
-        self.shared.told(json.dumps({"jsonrpc": "2.0", **message}).encode())
+        self.shared.from_agent(json.dumps({"jsonrpc": "2.0", **message}).encode())
         return self.taken()
 
     def taken(self):
