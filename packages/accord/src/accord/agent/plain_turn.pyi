@@ -28,7 +28,7 @@ from accord.engine.handlers import MessageT, Registration
 from accord.errors import McpServerError
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
 from accord.project.confined import Roots
-from accord.schema import v1, v2
+from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities
 from accord.schema.extension import Extension
@@ -597,7 +597,7 @@ class Session(Face, Generic[StateT]):
     def work(self) -> AbstractContextManager[Turn[StateT]]:
         """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty."""
     @property
-    def background(self) -> Sequence[v2.BackgroundWork]:
+    def background(self) -> Sequence[updates.BackgroundWork]:
         """The client's view of what runs beside the turns: tool calls with `background=True`, and their terminals."""
     def save(self) -> None:
         """Save `state` now. It is also saved at the end of a turn, and when the session is closed."""
