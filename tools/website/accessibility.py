@@ -1,4 +1,4 @@
-"""Accessibility of eight pages, at three widths, light and dark: axe-core in Chromium reports no serious problem.
+"""Accessibility of ten pages, at three widths, light and dark: axe-core in Chromium reports no serious problem.
 
 axe-core comes from npm into the cache folder of the user. Without npm or Chromium the check is skipped, with a line
 that says what is missing. A small server adds axe and a call of it to each page; the browser prints the page after it
@@ -31,6 +31,8 @@ PAGES = (
     "commands/run/",
     "performance/",
     "inspect/",
+    "troubleshooting/",
+    "security/",
 )
 """Every kind of page: with code, with pictures, with wide tables, written by hand and generated."""
 WIDTHS = (390, 1024, 1440)
