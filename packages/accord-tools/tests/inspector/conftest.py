@@ -6,7 +6,6 @@ import pytest
 
 from accord_tools.inspector.trace_index import TraceIndex
 from accord_tools.inspector.trace_lines import TraceReader
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 from tests.inspector.chromium import PROGRAM, Chromium
 from tests.inspector.recording import Recording
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 from tests.hosts.hosting import KEY, HostProcesses
 from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
 

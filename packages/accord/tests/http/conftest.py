@@ -11,7 +11,6 @@ import subprocess
 import pytest
 
 from accord.http import serving
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 from tests.http.talking import WAYS, an_agent
 
 

@@ -17,7 +17,6 @@ from tests.waiting import DEADLINE, wait_until
 
 HEAD = """
 import os, signal, sys, threading, accord
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background of a shell ignores Ctrl-C
 """
 AGENT = Path(__file__).with_name("quick_agent.py")
