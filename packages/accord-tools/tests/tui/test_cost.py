@@ -56,6 +56,26 @@ async def test_nothing_is_drawn_while_nothing_changes(chat):
         assert (transcript.flushes, transcript.drawn) == before
 
 
+async def test_only_rows_that_have_changed_are_drawn_and_all_after_a_scroll(chat, monkeypatch):
+    async with chat(saying(["word\n\n"] * 50)) as it:
+        await it.send("go")
+        await it.idle()
+        transcript, drawn = it.transcript, []
+        refresh = transcript.refresh
+        monkeypatch.setattr(
+            transcript, "refresh", lambda *rows, **more: (drawn.extend(rows), refresh(*rows, **more))[1]
+        )
+        transcript.flush()
+        assert drawn == []
+        transcript.scroll_to(y=transcript.scroll_y - 1, animate=False, immediate=True)
+        drawn.clear()  # a row may now be as it was in its place before the scroll, which another has on the screen
+        transcript.flush()
+        assert drawn == [transcript.size.region]
+        drawn.clear()
+        transcript.choose(transcript._blocks[-1])
+        assert 0 < len(drawn) <= transcript.size.height
+
+
 async def test_only_what_is_in_sight_is_drawn_of_a_long_session(chat):
     agent = accord.Agent("long", store=accord.MemoryStore())
 

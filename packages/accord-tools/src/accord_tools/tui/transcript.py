@@ -165,8 +165,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._sought = ""
         """The text that the user looks for."""
         self._hit = 0
-        self._shown: list[Strip | None] = []
-        """The rows in sight at the last flush."""
+        self._shown: tuple[float, list[Strip | None]] = 0.0, []
+        """The place and the rows that were in sight at the last flush."""
         self._partial: list[Block] = []
         """Blocks of which only a part was drawn."""
         self._drawing = Debounce(self, self.flush)
@@ -235,11 +235,11 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._list.sync()
         if self.cursor not in self._blocks:
             self.cursor = None
-        shown, scrolled = self._shown, self.scroll_y
         self._place()
-        self._shown = [self._strip_at(y + round(self.scroll_y)) for y in range(self.size.height)]
-        if self._blocks and scrolled == self.scroll_y and len(shown) == len(self._shown):
-            pairs = enumerate(zip(shown, self._shown, strict=True))
+        now = [self._strip_at(y + round(self.scroll_y)) for y in range(self.size.height)]
+        (place, shown), self._shown = self._shown, (self.scroll_y, now)
+        if self._blocks and place == self.scroll_y and len(shown) == len(now):
+            pairs = enumerate(zip(shown, now, strict=True))
             rows = [Region(0, y, self.size.width, 1) for y, (old, new) in pairs if not _looks_like(old, new)]
         else:
             rows = [self.size.region]
