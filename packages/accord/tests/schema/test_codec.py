@@ -13,7 +13,7 @@ from accord.errors import DecodeError, EncodeError
 from accord.schema import legacy, v1, v2
 from accord.schema.base import Notification, Request, Shape, Tolerant, Unknown, result_type
 from accord.schema.codec import convert, decode, encode, plain
-from accord.schema.methods import methods, row_for
+from accord.schema.methods import LEGACY, MESSAGES, methods, row_for
 
 HALF, OTHER_HALF = "\ud83d", "\ude00"
 HOLOGRAM = {"type": "hologram", "depth": 3, "_meta": {"a": [None]}}
@@ -470,6 +470,13 @@ def test_a_null_result_stands_for_an_empty_one():
     assert legacy.empty_result(b'{"a":null}') == b'{"a":null}'
     with pytest.raises(DecodeError):
         decode(legacy.empty_result(b"null"), v1.PromptResponse)
+
+
+def test_each_name_in_the_table_of_methods_is_a_message_of_a_version():
+    names = [name for table in (MESSAGES, LEGACY) for side in table.values() for name in side]
+    assert len(names) == len(set(names))
+    assert [name for name in names if not (hasattr(v1, name) or hasattr(v2, name))] == []
+    assert [name for side in LEGACY.values() for name in side if not hasattr(v1, name)] == []
 
 
 def test_older_messages_have_a_row_of_their_own():
