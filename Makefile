@@ -89,8 +89,8 @@ test-sample: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --part rest --share commit/5
 	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
 
-# With the oldest or the newest releases of all extras that pyproject.toml allows, and the Python files of requirements
-# otherwise. What differs from make test is printed. openai-agents would hold back websockets among the newest.
+# requirements/test.txt first, then the oldest or the newest releases of each extra that pyproject.toml allows; what that
+# changes is printed. openai-agents is left out: it would hold back websockets among the newest.
 test-oldest: RELEASES := lowest-direct
 test-newest: RELEASES := highest
 test-oldest test-newest: test-%: | $(VENV)/.uv

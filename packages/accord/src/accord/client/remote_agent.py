@@ -292,8 +292,8 @@ class RemoteAgent:
     ) -> RemoteSession:
         """Open a session again, and replay its past, which is in `state` when this returns.
 
-        `state.history_length` is the number of entries in the replay. It is None if an agent of version 2 did not
-        report that its replay is complete; the past may then be cut off.
+        `state.history_length` is the number of entries in the replay. If it is None, an agent of version 2 has not
+        reported the end of its replay, and the past may be cut off.
 
         Agents need not remember the arguments of `new_session`: pass the folders, servers and `system_prompt` again.
         `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if

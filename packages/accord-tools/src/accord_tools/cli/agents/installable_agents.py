@@ -145,13 +145,11 @@ def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> t
 
 
 def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
-
     return [choice.kind for choice in choices(entry, Platform.of(platform))]
 
 
 def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable[Kind]) -> str:
     """Whether an agent is installed, can be, or why not."""
-
     if agent is not None:
         return f"installed {agent.version}" if is_newer(entry.version, agent.version) else "installed"
     return "" if list(kinds) else "not for this platform" if entry.kinds else "unknown kind"
@@ -199,7 +197,6 @@ def run_info(options: argparse.Namespace) -> int:
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
-
     lines = [label(f"{entry.name} {entry.version}", 100), label(entry.description, 500), ""]
     choice = choose(entry, here())
     if isinstance(choice, str):

@@ -184,7 +184,6 @@ def run_new(options: argparse.Namespace) -> int:
 
 
 def _skeleton(options: argparse.Namespace) -> dict[str, object]:
-
     version = "0.1.0"
     distribution: dict[str, object] = {}
     for kind, written in (("npx", options.npx), ("uvx", options.uvx)):
