@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import acp.schema
@@ -44,6 +45,7 @@ def test_the_names_of_the_table_of_types_exist():
             assert hasattr(accord.v1, name)
 
 
+@pytest.mark.skipif(version("agent-client-protocol").startswith("0.8."), reason="the page names methods of later ones")
 def test_the_methods_of_the_old_package_that_the_page_names_exist():
     there = {*dir(acp), *dir(acp.Agent), *dir(acp.Client), *dir(acp.schema)}
     tables = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
