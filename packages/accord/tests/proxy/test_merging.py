@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accord.proxy.handled_messages import merged
+from accord.proxy.hop import merged
 from accord.proxy.link import OutputBacklog, QueuedBytes
 
 

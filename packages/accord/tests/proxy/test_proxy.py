@@ -259,6 +259,20 @@ async def test_the_version_is_the_one_that_the_agent_answers(around, proxy):
     assert seen == [(1, "accord.schema.content")]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_handler_of_a_message_that_both_versions_share_is_called_in_each(around, proxy, version):
+    @proxy.from_client(v1.CloseSessionRequest)
+    async def close(request, hop):
+        return await hop.forward(v1.CloseSessionRequest(f"changed {request.session_id}"))
+
+    client, agent = await around(proxy, version=version)
+    asked = client.call("session/close", {"sessionId": "s"})
+    call = await agent.expect("session/close")
+    assert call["params"] == {"sessionId": "changed s"}
+    agent.answer(call, {})
+    assert await client.expect_result(asked) == {}
+
+
 async def test_a_handler_of_the_other_version_is_not_called_and_the_log_says_so_once(around, proxy, caplog):
     @proxy.from_client(v1.PromptRequest)
     def never(request):

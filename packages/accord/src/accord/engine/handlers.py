@@ -49,7 +49,7 @@ from accord.mistakes import check_handler
 from accord.schema import codec, legacy
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities, check_declared, declared_in
-from accord.schema.methods import is_spoken, may_be_empty, message_of, methods, row_for, version_of
+from accord.schema.methods import is_spoken, may_be_empty, message_of, methods, row_for, versions_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -529,8 +529,8 @@ def _must_be_spoken(message: type[Request[Any] | Notification], versions: Collec
     if not is_spoken(message, versions):
         ours = " and ".join(map(str, sorted(versions)))
         raise ValueError(
-            f"{message.__name__} belongs to version {version_of(message)} of the protocol, and the connection speaks "
-            f"version {ours}: register a class of {' or '.join(f'accord.v{it}' for it in sorted(versions))}"
+            f"{message.__name__} belongs to version {versions_of(message)[0]} of the protocol, and the connection "
+            f"speaks version {ours}: register a class of {' or '.join(f'accord.v{it}' for it in sorted(versions))}"
         )
 
 

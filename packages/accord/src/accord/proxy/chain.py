@@ -66,7 +66,7 @@ from accord.mistakes import place_of, wrong_type
 from accord.program import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import AgentBridge
 from accord.proxy.link import INITIALIZE, BadVersion, ComponentFailure, Link, Port, join, offered_params
-from accord.proxy.switchboard import HopRecorder, Switchboard
+from accord.proxy.switchboard import Switchboard
 from accord.schema import codec, v1
 from accord.trace import Observer
 from accord.transports import CommandTarget, End, Target, Transport
@@ -150,7 +150,7 @@ class Conductor:
         """Chooses the components from the first request."""
         self.targets: list[Target] = [] if callable(targets) else list(targets)
         self._grace = grace
-        self._board = Switchboard(None if observer is None else HopRecorder(observer), self._link_ended)
+        self._board = Switchboard(self._link_ended, observer)
         self._client = Link(self._board, client, "the client", is_component=False, has_successor=as_proxy)
         self._links: list[Link] = []
         self._board.links.append(self._client)

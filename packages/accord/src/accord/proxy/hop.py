@@ -1,37 +1,66 @@
-"""`Hop`: a handler's view of a message's passage; and which handlers get which messages, and in what order.
+"""`Hop`: a handler's view of a message on its way; and `ProxyConnection`: a proxy on one connection.
 
-A step that returns a message passes it to the next one, and the last one's is sent on. Any other value ends the chain:
-for a notification, None drops it; for a request, the value is the answer.
+    arrives ──▶ no handler ───────────────▶ passes as bytes        (`switchboard`)
+           └──▶ a handler ──▶ `HandledRequest` ──▶ sent on, and its answer passes as bytes
+                                              └──▶ an answer
+                                              └──▶ None, after `hop.forward`: the answer that this gave, as it came
 
-Each filter (prompts, updates, permissions) is a step that takes a whole message, and calls the author's function with
-the relevant part.
+Order: each session has a lane for each direction (`engine/lanes`). While a handler of a lane has not sent its message
+on, later messages of the lane wait, and answers as well. `session/cancel` never waits, because it must end the waiting
+handler: it passes at once, and once more after a prompt that had not been sent on yet. A request with a handler is in
+the table of its link (`unanswered`) like any other, so it can be cancelled.
+
+**A handler's changes.** A handler gets a typed value, which has no room for members that this version of Accord does
+not know. So the value is compared before and after, and only the difference is applied: everything else is sent
+unchanged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import msgspec
+from msgspec import Raw
 
-from accord._internal.tasks import LightEvent, Tasks, is_awaitable
-from accord.errors import ConnectionClosed, DecodeError, ProtocolError
-from accord.mistakes import WrongReturn, wrong_type
-from accord.proxy.chain_mcp import ProxyLending, ProxyServers, RequestT, as_tool_server
-from accord.proxy.link import Link, Port
-from accord.proxy.switchboard import OwnRequest, Switchboard
-from accord.schema import codec, shared_updates as updates, v1, v2
-from accord.schema.base import Notification, Request, Shape, Unknown
-from accord.schema.methods import row_for
-from accord.transports import Transport
+from accord._internal.tasks import LightEvent, Tasks, give_up, is_awaitable, pass_on, within
+from accord.engine.flow_control import MARK
+from accord.engine.incoming_requests import session_of
+from accord.engine.lanes import WEIGHT, HoldingUp, Lanes, inside
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    REQUEST_CANCELLED,
+    AccordError,
+    ConnectionClosed,
+    DecodeError,
+    ProtocolError,
+    RequestError,
+)
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import key_of
+from accord.mistakes import error_of_author, wrong_type
+from accord.proxy.chain_mcp import OPENING, ProxyLending, RequestT, as_tool_server
+from accord.proxy.link import INITIALIZE, ComponentFailure, Link, Port, join, version_in
+from accord.proxy.message_handlers import OPENING_REQUESTS, MessageHandlers, ProxyHandlers, Side, other, run_steps
+from accord.proxy.switchboard import OwnRequest, QueuedAnswer, RawPeerError, Switchboard
+from accord.schema import codec, v1, v2
+from accord.schema.base import Json, Notification, Request
+from accord.schema.methods import may_be_empty, row_for
+from accord.trace import IN, OUT
+from accord.transports import End, Transport
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
     from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
 
+    from accord.engine.routes import Route
     from accord.mcp.tool_server import ToolServer
 
     StateT = TypeVarWithDefault("StateT", default=Any)
@@ -40,106 +69,14 @@ else:
 
 log = logging.getLogger("accord")
 
-
 ResultT = TypeVar("ResultT")
 
-Side: TypeAlias = Literal["client", "agent"]
-"""The two neighbours of a proxy."""
-
-
-def other(side: Side) -> Side:
-    """The other side of a proxy."""
-    return "agent" if side == "client" else "client"
-
-
-class ProxyConnection:
-    """A proxy on one connection, as its handlers use it: both neighbours, the states of sessions, its lent servers."""
-
-    def __init__(
-        self, name: str, servers: list[ToolServer], new_state: Callable[[], Any], transport: Transport
-    ) -> None:
-        self.version = 1
-        """The version of the protocol: first the requested one, then the one in the answer."""
-        self.board = Switchboard()
-        self.link = Link(self.board, transport, name, is_component=False, has_successor=True)
-        self.tasks = Tasks(asyncio.get_running_loop())
-        self.unsent: set[Any] = set()
-        """Requests that have handlers, and have not been sent on."""
-        self.own_open = 0
-        """Requests of the handlers that have no answer yet: while there are any, reading continues."""
-        self.appends_to_system_prompt = False
-        self.over = LightEvent()
-        """Set when the connection has ended."""
-        self.lending = ProxyLending(servers, self.board, self.link, self.tasks)
-        self._seen: set[tuple[str | None, int]] = set()
-        self._new_state = new_state
-        self._states: dict[str | None, Any] = {}
-
-    def port_to(self, side: Side) -> Port:
-        return self.link.plain if side == "client" else self.link.wrapped
-
-    def tell(self, side: Side, notification: Notification) -> None:
-        """Send a notification to this side."""
-        self.board.pass_notification(
-            self._port_from_the_other(side), notification.__method__, codec.encode(notification)
-        )
-
-    async def ask(self, side: Side, request: Request[Any]) -> tuple[Any, bytes]:
-        """Send a request of our own to this side; returns its result, and that as JSON."""
-        session = getattr(request, "session_id", None)
-        sent = self.post(side, request.__method__, codec.encode(request), session)
-        return await self.result_of(sent, row_for(type(request), side).result)
-
-    def post(self, side: Side, method: str, params: bytes | None, session: str | None) -> OwnRequest:
-        """Send a request to this side; `result_of` waits for its result."""
-        if self.link.failure is not None or self.over.is_set():
-            raise ConnectionClosed("closed", "the connection has ended")
-        sent = OwnRequest(method, f"{side} {session or ''}", self.link)
-        sent.id = self.board.ask(self.port_to(side), method, params, sent)
-        return sent
-
-    async def result_of(self, sent: OwnRequest, result_type: Any) -> tuple[Any, bytes]:
-        """Wait for the result of a request: the value, and its JSON."""
-        self.own_open += 1
-        self.board.balance()
-        try:
-            raw = await sent.wait()
-        finally:
-            self.own_open -= 1
-            self.board.balance()
-        try:
-            return codec.decode(raw, result_type), raw
-        except DecodeError as error:
-            raise ProtocolError(f"{sent.method}: the answer's result is invalid: {error}") from error
-
-    def _port_from_the_other(self, side: Side) -> Port:
-        """Return the port by which messages for this side arrive."""
-        return self.link.wrapped if side == "client" else self.link.plain
-
-    def state_of(self, session: str | None) -> Any:
-        """Return the state of a session, made on first use."""
-        if session not in self._states:
-            self._states[session] = self._new_state()
-        return self._states[session]
-
-    def forget(self, session: str | None) -> None:
-        """Drop the state of a session that ends."""
-        self._states.pop(session, None)
-
-    def with_server(self, request: RequestT, server: ToolServer) -> RequestT:
-        """A request that opens a session, with a server for this session."""
-        return self.lending.with_server(request, server, self.version)
-
-    def is_first(self, session: str | None, what: object) -> bool:
-        """Whether this is asked for the first time for a session."""
-        key = (session, id(what))
-        found = key in self._seen
-        self._seen.add(key)
-        return not found
-
-    def answer_lane(self, side: Side, session: str | None) -> str:
-        """The lane in which the answer to a request from this side waits: that of the other side."""
-        return f"{'agent' if side == 'client' else 'client'} {session or ''}"
+PROMPT, CANCEL = "session/prompt", "session/cancel"
+ENDS = ("session/close", "session/delete")
+"""The requests that end a session, and with it the proxy's state of it."""
+GRACE = 2.0
+"""Seconds that handlers have at the end of the connection."""
+STUCK_AFTER = 60.0
 
 
 class Neighbour:
@@ -231,289 +168,545 @@ class Hop(Generic[StateT]):
         """A block of text in the version of this connection."""
         if self.version == 1:
             return v1.TextContent(text)
-        from accord.schema import v2
-
         return v2.TextContent(text)
 
 
-Step: TypeAlias = Callable[[Any, Hop[Any]], Any]
-"""Takes a message and its hop. Returns a message to pass on; an answer; or None."""
+class ProxyConnection:
+    """A proxy on one connection: both neighbours, the states of sessions, its lent servers."""
 
-ANY = 0
-"""The version of messages that have none: an author's own classes."""
+    def __init__(self, name: str, handlers: ProxyHandlers, new_state: Callable[[], Any], transport: Transport) -> None:
+        servers = handlers.lent.servers()
+        self.version = 1
+        """The version of the protocol: first the requested one, then the one in the answer."""
+        self.board = Switchboard(self._link_ended)
+        self.link = Link(self.board, transport, name, is_component=False, has_successor=True)
+        self.tasks = Tasks(asyncio.get_running_loop())
+        self.unsent: set[HandledRequest] = set()
+        """Requests that have handlers, and have not been sent on."""
+        self.own_open = 0
+        """Requests of the handlers that have no answer yet: while there are any, reading continues."""
+        self.appends_to_system_prompt = False
+        self.over = LightEvent()
+        """Set when the connection has ended."""
+        self.lending = ProxyLending(servers, self.board, self.link, self.tasks)
+        self.handlers = handlers
+        self.lanes = Lanes(stuck_after=STUCK_AFTER, on_size=self._queued)
+        self._seen: set[tuple[str | None, int]] = set()
+        self._new_state = new_state
+        self._states: dict[str | None, Any] = {}
+        self._looks_at_messages = bool(servers) or not handlers.is_empty
+        """Whether messages must be examined; a handler may lend a server to one session."""
+        self._was_busy = False
+        self.board.links.append(self.link)
+        if self._looks_at_messages:
+            self.board.on_answer = self._answer_arrived
+        join(self.link.plain, self.link.wrapped)
+        self.link.plain.intercept = functools.partial(self._arrived, "client", self.link.plain)
+        self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
+        self.link.is_busy = self._is_busy
 
+    async def run(self) -> None:
+        """Serve the connection until it ends."""
+        await self.link.open()
+        try:
+            await self.over.wait()
+            self.lending.close()
+            await within(GRACE, self._quiet())
+        finally:
+            failure = ComponentFailure(self.link.name, "closed", "the connection has ended")
+            await self.tasks.end(GRACE)
+            await self.lanes.cancel(End("closed").error, within=GRACE)
+            self.link.fail(failure)
+            await self.link.transport.close(GRACE)
 
-class MessageHandlers:
-    """The functions for one message: filters, which see it first and in order, and at most one handler."""
+    async def _quiet(self) -> None:
+        while self.tasks.running or self.lanes.busy:
+            await self.lanes.idle()
+            if self.tasks.running:
+                await asyncio.wait(self.tasks.running)
 
-    def __init__(self, message: type[Request[Any] | Notification]) -> None:
-        row = row_for(message, "protocol")
-        self.message = message
-        self.params = row.params
-        self.result = row.result
-        self.suspends = False
-        """Whether one of the functions is an `async def`, or runs in a thread."""
-        self.immediate = issubclass(message, Notification) and message.__immediate__
-        self.filters: list[Step] = []
-        self.handler: Step | None = None
+    def _link_ended(self, link: Link, end: End) -> None:
+        # Requests of handlers fail now, so that the handlers end.
+        for awaited in [it for it in link.awaited.values() if isinstance(it, OwnRequest)]:
+            awaited.failed(ComponentFailure(link.name, end.reason, str(end.error())))
+        self.over.set()
 
-    @property
-    def steps(self) -> list[Step]:
-        """The functions in the order in which they are called."""
-        return self.filters if self.handler is None else [*self.filters, self.handler]
+    # Arriving messages
 
-    def add(self, step: Step, *, is_filter: bool, suspends: bool = False) -> None:
-        """Add a step; whether it `suspends` is known before it is called."""
-        self.suspends = self.suspends or suspends
-        if is_filter:
-            self.filters.append(step)
-        elif self.handler is not None:
-            name = self.message.__name__
-            raise ValueError(
-                f"{name} from this side has a handler already; register one, or use proxy.prompts and others"
+    def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
+        if method == INITIALIZE and side == "client":
+            self.version = version_in(params) or 1
+        if not self._looks_at_messages:
+            return False
+        is_request = request_id is not None
+        if side == "agent" and self.lending.take(request_id, method, params):
+            return True
+        if request_id is not None and side == "client" and method in OPENING:
+            try:
+                params = self.lending.added(params, self.version)
+            except RequestError as error:
+                port.link.put(wire_messages.encode_error(request_id, error.code, error.message, error.data))
+                return True
+        if method in ENDS and is_request:
+            self.forget(session_of(params))
+        entry = self.handlers.find(side, method, is_request=is_request, version=self.version)
+        if entry is None and not is_request and not self.lanes.busy:
+            return False
+        session = session_of(params)
+        lane = f"{side} {session or ''}"
+        if method == CANCEL and side == "client" and not is_request:
+            for request in self.unsent:
+                request.cancelled_by(session, params)
+            if entry is None:
+                return False
+        waits = lane in self.lanes.busy and not (entry is not None and entry.immediate)
+        if entry is None and not waits:
+            if request_id is not None:
+                self.board.pass_request(port, request_id, method, params, lane=self.answer_lane(side, session))
+            return is_request
+        if request_id is None:
+            self._notification_arrived(
+                HandledNotification(self, side, port, method, params, session, entry), lane, waits=waits
             )
         else:
-            self.handler = step
+            self._request_arrived(HandledRequest(self, side, port, method, params, session, entry, request_id), lane)
+        return True
+
+    def _notification_arrived(self, notification: HandledNotification, lane: str, *, waits: bool) -> None:
+        if waits or (notification.entry is not None and notification.entry.suspends and not notification.is_immediate):
+            self._enter(lane, notification, notification.size)
+            return
+        if (begun := notification.tell()) is None:
+            return
+        if notification.is_immediate:
+            self.tasks.start(_to_its_end(begun), notification.method)
+        else:
+            self._enter(lane, notification, 0, begun)
+
+    def _request_arrived(self, request: HandledRequest, lane: str) -> None:
+        if request.entry is None or request.entry.suspends or lane in self.lanes.busy:
+            self._enter(lane, request, request.size)
+        elif (passed := request.tell()) is not None:
+            self._enter(lane, request, 0, passed)
+
+    def _enter(
+        self,
+        lane: str,
+        message: HandledNotification | HandledRequest,
+        size: int,
+        begun: Awaitable[Any] | None = None,
+    ) -> None:
+        """Let this wait for the messages before it in its lane; without any, it may have begun."""
+        self.lanes.enter(lane).notify(cast("Route", message), None, size, begun)
+
+    def _answer_arrived(
+        self, awaited: Any, result: Raw | None, error: bytes | None, deliver: Callable[[], None]
+    ) -> bool:
+        if awaited.method == INITIALIZE and result is not None and awaited.lane == "agent ":
+            self.version = version_in(result) or self.version
+            answer = codec.loads(result)
+            self.appends_to_system_prompt = appends_to_system_prompt(answer)
+            self.lending.learn(answer)
+        if awaited.lane not in self.lanes.busy:
+            return False
+        if isinstance(awaited, OwnRequest):
+            awaited.outcome = result, error
+            self.lanes.hold(awaited.lane, awaited)
+        else:
+            self.lanes.hold(awaited.lane, QueuedAnswer(deliver))
+        return True
+
+    # What handlers do
+
+    def port_to(self, side: Side) -> Port:
+        return self.link.plain if side == "client" else self.link.wrapped
+
+    def tell(self, side: Side, notification: Notification) -> None:
+        """Send a notification to this side."""
+        self.board.pass_notification(
+            self._port_from_the_other(side), notification.__method__, codec.encode(notification)
+        )
+
+    async def ask(self, side: Side, request: Request[Any]) -> tuple[Any, bytes]:
+        """Send a request of our own to this side; returns its result, and that as JSON."""
+        session = getattr(request, "session_id", None)
+        sent = self.post(side, request.__method__, codec.encode(request), session)
+        return await self.result_of(sent, row_for(type(request), side).result)
+
+    def post(self, side: Side, method: str, params: bytes | None, session: str | None) -> OwnRequest:
+        """Send a request to this side; `result_of` waits for its result."""
+        if self.link.failure is not None or self.over.is_set():
+            raise ConnectionClosed("closed", "the connection has ended")
+        sent = OwnRequest(method, f"{side} {session or ''}", self.link)
+        sent.id = self.board.ask(self.port_to(side), method, params, sent)
+        return sent
+
+    async def result_of(self, sent: OwnRequest, result_type: Any) -> tuple[Any, bytes]:
+        """Wait for the result of a request: the value, and its JSON."""
+        self.own_open += 1
+        self.board.balance()
+        try:
+            raw = await sent.wait()
+        finally:
+            self.own_open -= 1
+            self.board.balance()
+        try:
+            return codec.decode(raw, result_type), raw
+        except DecodeError as error:
+            raise ProtocolError(f"{sent.method}: the answer's result is invalid: {error}") from error
+
+    def _port_from_the_other(self, side: Side) -> Port:
+        """Return the port by which messages for this side arrive."""
+        return self.link.wrapped if side == "client" else self.link.plain
+
+    def state_of(self, session: str | None) -> Any:
+        """Return the state of a session, made on first use."""
+        if session not in self._states:
+            self._states[session] = self._new_state()
+        return self._states[session]
+
+    def forget(self, session: str | None) -> None:
+        """Drop the state of a session that ends."""
+        self._states.pop(session, None)
+
+    def with_server(self, request: RequestT, server: ToolServer) -> RequestT:
+        """A request that opens a session, with a server for this session."""
+        return self.lending.with_server(request, server, self.version)
+
+    def is_first(self, session: str | None, what: object) -> bool:
+        """Whether this is asked for the first time for a session."""
+        key = (session, id(what))
+        found = key in self._seen
+        self._seen.add(key)
+        return not found
+
+    def answer_lane(self, side: Side, session: str | None) -> str:
+        """The lane in which the answer to a request from this side waits: that of the other side."""
+        return f"{'agent' if side == 'client' else 'client'} {session or ''}"
+
+    # Flow control
+
+    def _queued(self, size: int) -> None:
+        if (size > MARK) != self._was_busy:
+            self._was_busy = size > MARK
+            self.board.balance()
+
+    def _is_busy(self) -> bool:
+        """Whether so much waits for handlers that reading has to pause; not while a handler waits for an answer."""
+        return self.lanes.size > MARK and not self.own_open
 
 
-class ProxyHandlers:
-    """The entries of a proxy."""
+def appends_to_system_prompt(result: Any) -> bool:
+    """Whether the agent that answered `initialize` with this accepts additions to its system prompt."""
+    for path in SYSTEM_PROMPT:
+        value = result
+        for name in (*path, "systemPrompt"):
+            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return True
+    return False
 
-    def __init__(self, name: str) -> None:
-        self.lent = ProxyServers(name)
-        """The MCP servers that the proxy lends."""
-        self._entries: dict[tuple[Side, str, bool, int], MessageHandlers] = {}
-        self._missed: set[tuple[Side, str, int]] = set()
+
+SYSTEM_PROMPT = (("agentCapabilities", "sessionCapabilities"), ("capabilities", "session"))
+"""Where the agent declares it, in version 1 and 2."""
+
+
+async def _to_its_end(awaitable: Awaitable[Any]) -> None:
+    await awaitable
+
+
+def with_changes(raw: bytes, before: Any, after: Any) -> bytes:
+    """Return the JSON of `after`; its parts that equal `before` are as in `raw`.
+
+    >>> from accord.schema.v1 import TextContent
+    >>> with_changes(b'{"type":"text","text":"a","new":1}', TextContent("a"), TextContent("b"))
+    b'{"type":"text","text":"b","new":1}'
+    """
+    if after is before:
+        return raw
+    old, new = codec.loads(codec.encode(before)), codec.loads(codec.encode(after))
+    return raw if old == new else codec.encode(merged(codec.loads(raw), old, new))
+
+
+def merged(raw: Json, before: Json, after: Json) -> Json:
+    """Return `raw`, with the differences between `before` and `after` applied."""
+    if before == after:
+        return raw
+    if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return _merged_objects(cast("Any", raw), cast("Any", before), cast("Any", after))
+    if isinstance(raw, list) and isinstance(before, list) and isinstance(after, list):
+        return _merged_lists(cast("Any", raw), cast("Any", before), cast("Any", after))
+    return after
+
+
+def _merged_objects(raw: dict[str, Json], before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
+    kept = {name: value for name, value in raw.items() if name in after or name not in before}
+    changed = {
+        name: merged(raw[name], before[name], value) if name in raw and name in before else value
+        for name, value in after.items()
+    }
+    return kept | changed
+
+
+def _merged_lists(raw: list[Json], before: list[Json], after: list[Json]) -> list[Json]:
+    """Merge lists: existing items are unchanged, even at another index; items of the same index are merged."""
+    if len(raw) != len(before):
+        return after
+    if len(before) == len(after):
+        return [merged(*items) for items in zip(raw, before, after, strict=True)]
+    found: list[Json] = []
+    at = 0
+    for item in after:
+        place = next((i for i in range(at, len(before)) if before[i] == item), None)
+        found.append(item if place is None else raw[place])
+        at = at if place is None else place + 1
+    return found
+
+
+@dataclass(eq=False)
+class _HandledMessage:
+    """A message that goes through handlers, or waits for earlier ones."""
+
+    live: ProxyConnection
+    side: Side
+    port: Port
+    method: str
+    given: Raw | None
+    session: str | None
+    entry: MessageHandlers | None
+
+    def __post_init__(self) -> None:
+        self.params = None if self.given is None else bytes(self.given)
+        self.size = len(self.params or b"") + WEIGHT
+
+
+class HandledNotification(_HandledMessage):
+    """A notification that goes through handlers, or waits for earlier messages."""
+
+    message: Any = None
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no function sees any message."""
-        return not self._entries
+    def is_immediate(self) -> bool:
+        return self.entry is not None and self.entry.immediate
 
-    def entry(self, side: Side, message: type[Request[Any] | Notification]) -> MessageHandlers:
-        """Return the entry of a message from this side, made if there is none."""
-        for version in versions_of(message):
-            key = (side, message.__method__, issubclass(message, Request), version)
-            made = self._entries.setdefault(key, MessageHandlers(message))
-        return made  # pyright: ignore[reportPossiblyUnboundVariable]  # a message has at least one version
-
-    def find(self, side: Side, method: str, *, is_request: bool, version: int) -> MessageHandlers | None:
-        """Return the entry for a message that has arrived; None if no function sees it."""
-        entries = self._entries
-        found = entries.get((side, method, is_request, version)) or entries.get((side, method, is_request, ANY))
-        if found is None and (side, method, is_request, 3 - version) in entries:
-            self._warn_once(side, method, version)
-        return found
-
-    def _warn_once(self, side: Side, method: str, version: int) -> None:
-        if (side, method, version) not in self._missed:
-            self._missed.add((side, method, version))
-            log.warning(
-                "%s passes unseen: this connection has version %d of the protocol, and its handler is of version %d",
-                method,
-                version,
-                3 - version,
-            )
-
-
-def versions_of(message: type[Request[Any] | Notification]) -> tuple[int, ...]:
-    """Return the versions that a message class belongs to; some belong to both, and an author's own class to any."""
-    if message.__module__.startswith("accord.schema.v2"):
-        return (2,)
-    if not message.__module__.startswith("accord.schema.v1"):
-        return (ANY,)
-    from accord.schema import v2  # loaded only for proxies, which have to know both
-
-    return (1, 2) if getattr(v2, message.__name__, None) is message else (1,)
-
-
-def run_steps(entry: MessageHandlers, message: Any, hop: Hop[Any]) -> Any:
-    """Call the steps of an entry; returns the result of the last one, or an awaitable of it."""
-    steps = entry.steps
-    value: Any = message
-    for at, step in enumerate(steps):
-        value = step(value, hop)
-        if is_awaitable(value):
-            return _run_on(steps[at + 1 :], value, hop)
-        if not is_message(value):
-            return value
-    return value
-
-
-async def _run_on(steps: list[Step], awaited: Awaitable[Any], hop: Hop[Any]) -> Any:
-    value = await awaited
-    for step in steps:
-        if not is_message(value):
-            return value
-        value = step(value, hop)
-        if is_awaitable(value):
-            value = await value
-    return value
-
-
-def is_message(value: Any) -> bool:
-    """Whether a step has returned a message, which continues."""
-    return isinstance(value, Request | Notification)
-
-
-def prompt_filter(call: Step) -> Step:
-    """Return a step with which the function changes the blocks of a prompt."""
-
-    def finish(request: Any, blocks: Any) -> Any:
-        if blocks is None or blocks is request.prompt:
-            return request
-        if isinstance(blocks, str) or not isinstance(blocks, list | tuple):
-            raise TypeError(
-                f"a function of proxy.prompts returns a list of content blocks, got {type(blocks).__name__}"
-            )
-        return msgspec.structs.replace(request, prompt=list(cast("list[Any]", blocks)))
-
-    return _step(call, lambda request: request.prompt, finish)
-
-
-def update_filter(call: Step, place: str) -> Step:
-    """Return a step with which the function changes or drops an update; errors name the function's place."""
-
-    def finish(notification: Any, update: Any) -> Any:
-        old = notification.update
-        if update is old:
-            return notification
-        if update is None:
+    def tell(self, _: Any = None) -> Awaitable[None] | None:
+        """Call the steps; returns an awaitable if one of them suspends."""
+        if self.entry is None:
+            self._send_on(None)
             return None
-        if not _is_update(update):
-            raise WrongReturn(
-                f"{place}, must return an update of a session, or None to drop it, got {type(update).__name__}; "
-                "for other text, return v1.AgentMessageChunk.of(text)"
-            )
-        if isinstance(update, updates.ContentChunk) and update.message_id is None:  # part of the same message
-            update = msgspec.structs.replace(update, message_id=getattr(old, "message_id", None))
-            if update.message_id is None and isinstance(notification, v2.UpdateSessionNotification):
-                name = type(update).__name__
-                raise WrongReturn(
-                    f"{place}, returned an update {name} without a message_id in place of {type(old).__name__}; "
-                    f"in version 2, write {name}.of(text, message_id)"
-                )
-        return msgspec.structs.replace(notification, update=update)
+        try:
+            self.message = codec.decode(self.params or b"{}", self.entry.params)
+        except DecodeError as error:
+            log.warning("%s passes unseen: its params are invalid: %s", self.method, error)
+            self._send_on(None)
+            return None
+        hop: Hop[Any] = Hop(self.live, self.side, self.session, self._forward)
+        try:
+            value = run_steps(self.entry, self.message, hop)
+            if is_awaitable(value):
+                return self._finish_later(value)
+            self._finish(value)
+        except BaseException as error:
+            self._failed(error)
+        return None
 
-    return _step(call, lambda notification: notification.update, finish)
+    async def _finish_later(self, value: Awaitable[Any]) -> None:
+        try:
+            self._finish(await value)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._failed(error)
 
+    def _finish(self, value: Any) -> None:
+        if value is None:
+            return
+        if not isinstance(value, Notification):
+            raise TypeError(f"a handler of {self.method} returns a notification or None, got {type(value).__name__}")
+        self._send_on(value)
 
-def _is_update(value: Any) -> bool:
-    return isinstance(value, Unknown) or (
-        isinstance(value, Shape) and value.__struct_config__.tag_field == "sessionUpdate"
-    )
+    def _send_on(self, message: Any) -> None:
+        same, params = message is None or message is self.message, self.params or b"{}"
+        params = params if same else with_changes(params, self.message, message)
+        method = self.method if message is None or same else message.__method__
+        self.live.board.pass_notification(self.port, method, params)
 
+    async def _forward(self, message: Any) -> None:
+        self._send_on(self.message if message is None else message)
 
-def permission_filter(call: Step) -> Step:
-    """Return a step with which the function answers a permission request."""
-
-    def finish(request: Any, choice: Any) -> Any:
-        return request if choice is None else _answer(request, choice)
-
-    return _step(call, lambda request: request, finish)
-
-
-def _answer(request: Any, choice: Any) -> Any:
-    from accord.schema import v1, v2
-
-    option = _option(request, choice)
-    version = v1 if isinstance(request, v1.RequestPermissionRequest) else v2
-    response: Any = version.RequestPermissionResponse
-    if option is not None:
-        return response.selected(option)
-    return request if choice else response.cancelled()  # the user decides about requests that cannot be allowed once
-
-
-def _option(request: Any, choice: Any) -> Any:
-    """Return the option that a policy has chosen; None if the agent offers none of the kind."""
-    if not isinstance(choice, bool):
-        wanted = getattr(choice, "option_id", choice)
-        found = [option for option in request.options if option.option_id == wanted]
-        if not found:
-            offered = ", ".join(option.option_id for option in request.options)
-            raise ValueError(f"a function of proxy.permissions chose {wanted!r}; the options are {offered}")
-        return found[0]
-    for kind in ("allow_once",) if choice else ("reject_once", "reject_always"):
-        for option in request.options:
-            if option.kind == kind:
-                return option
-    return None
+    def _failed(self, error: BaseException) -> None:
+        # A message that a handler could not read does not pass: the handler may be there to keep something from the
+        # other side.
+        log.error("the handler of %s failed; the message was dropped", self.method, exc_info=error_of_author(error))
+        pass_on(error)
 
 
-def _step(call: Step, part: Callable[[Any], Any], finish: Callable[[Any, Any], Any]) -> Step:
-    def step(message: Any, hop: Hop[Any]) -> Any:
-        value = call(part(message), hop)
-        return _later(message, value, finish) if is_awaitable(value) else finish(message, value)
+@dataclass(eq=False)
+class HandledRequest(_HandledMessage):
+    """A request that goes through handlers, or waits for earlier messages, until it is answered or sent on."""
 
-    return step
+    id: RequestId
+    owner = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.running = True
+        """Whether the handlers may still act on the request."""
+        self.cancelled = False
+        self._key = key_of(self.id)
+        self._message: Any = None
+        self._task: asyncio.Task[Any] | None = None
+        self._passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lane: HoldingUp | None = None
+        self._results: list[tuple[Any, bytes]] = []
+        self._cancel_again: bytes | None = None
+        self.port.link.unanswered[self._key] = self
+        self.live.unsent.add(self)
 
-async def _later(message: Any, value: Awaitable[Any], finish: Callable[[Any, Any], Any]) -> Any:
-    return finish(message, await value)
+    @property
+    def holding_up(self) -> HoldingUp | None:
+        """The lane's message, while later ones wait for this request."""
+        return None if self._passed.done() else self._lane
 
+    # Opening sessions
 
-OPENING_REQUESTS = (
-    v1.NewSessionRequest,
-    v1.LoadSessionRequest,
-    v1.ResumeSessionRequest,
-    v1.ForkSessionRequest,
-    v2.NewSessionRequest,
-    v2.ResumeSessionRequest,
-    v2.ForkSessionRequest,
-)
-"""The requests that open a session, and may carry an addition to its system prompt."""
-
-
-class Instructions:
-    """One text for the agent."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._block = f"<instructions>\n{text}\n</instructions>"
-
-    def register(self, handlers: ProxyHandlers) -> None:
-        """Add the steps that the instructions need."""
-        for request in OPENING_REQUESTS:
-            handlers.entry("client", request).add(self._on_opening, is_filter=True)
-        for prompt in (v1.PromptRequest, v2.PromptRequest):
-            handlers.entry("client", prompt).add(self._on_prompt, is_filter=True)
-        for update in (v1.SessionNotification, v2.UpdateSessionNotification):
-            handlers.entry("agent", update).add(self._on_update, is_filter=True)
-
-    def _on_opening(self, request: Any, hop: Hop[Any]) -> Any:
-        if not hop.appends_to_system_prompt:
-            return request
-        given = request.system_prompt
-        ours = hop.text(self._text)
-        if given is None:
-            given = (v1 if hop.version == 1 else v2).SystemPrompt("append", [ours])
-        else:
-            given = msgspec.structs.replace(given, content=[*given.content, ours])
-        return msgspec.structs.replace(request, system_prompt=given)
-
-    def _on_prompt(self, request: Any, hop: Hop[Any]) -> Any:
-        if hop.appends_to_system_prompt or not hop.is_first(self):
-            return request
-        return msgspec.structs.replace(request, prompt=[hop.text(self._block), *request.prompt])
-
-    def _on_update(self, notification: Any, _: Hop[Any]) -> Any:
-        update = notification.update
-        if isinstance(update, v1.UserMessageChunk | v2.UserMessageChunk):
-            content = self._without(update.content)
-            if content is update.content:
-                return notification
-            if content is None:
+    def tell(self, _: Any = None) -> Awaitable[None] | None:
+        """Call the steps; returns what later messages of the lane wait for, if the request has not been sent on."""
+        if self.entry is None:
+            self._send_on(None)
+            return None
+        if self.cancelled:
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+            return None
+        try:
+            self._message = codec.decode(self.params or b"{}", self.entry.params)
+        except DecodeError as error:
+            self._answer_error(INVALID_PARAMS, f"Invalid params: {error}")
+            return None
+        hop: Hop[Any] = Hop(self.live, self.side, self.session, self._forward)
+        try:
+            value = run_steps(self.entry, self._message, hop)
+            if not is_awaitable(value):
+                self._finish(value)
                 return None
-            return msgspec.structs.replace(notification, update=msgspec.structs.replace(update, content=content))
-        if isinstance(update, v2.UserMessage) and isinstance(update.content, list):
-            kept = [block for block in map(self._without, update.content) if block is not None]
-            return msgspec.structs.replace(notification, update=msgspec.structs.replace(update, content=kept))
-        return notification
+        except BaseException as error:
+            self._failed(error)
+            return None
+        outside = inside.get()
+        self._lane = None if outside is None else outside.holding_up
+        ended = functools.partial(self._ended, value)
+        self._task = self.live.tasks.start(self._finish_later(value), self.method, ended)
+        return None if self._passed.done() else asyncio.shield(self._passed)
 
-    def _without(self, block: Any) -> Any:
-        """Return a block of the user's message without the instructions; None if nothing else is in it."""
-        text = getattr(block, "text", None)
-        if not isinstance(text, str) or not text.startswith(self._block):
-            return block
-        rest = text.removeprefix(self._block).lstrip("\n")
-        return msgspec.structs.replace(block, text=rest) if rest else None
+    async def _finish_later(self, value: Awaitable[Any]) -> None:
+        inside.set(self)
+        try:
+            self._finish(await value)
+        except BaseException as error:
+            self._failed(error)
+
+    def _ended(self, value: Awaitable[Any], task: asyncio.Task[Any]) -> None:
+        self.live.tasks.forget(task)
+        give_up(value)  # the task may have been cancelled before its first step
+        if task.cancelled():
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+
+    # Cancelling
+
+    def cancel(self) -> None:
+        """Cancel the forwarded request, else the handler: the side that asked no longer wants the answer."""
+        self.cancelled = True
+        if self._task is None:
+            return
+        sent = [it for it in self.port.link.awaited.values() if isinstance(it, OwnRequest) and it.maker is self]
+        for awaited in sent:
+            awaited.cancel()
+        if not sent:
+            self._task.cancel()
+
+    def cancelled_by(self, session: str | None, params: Raw | None) -> None:
+        """Note that `session/cancel` has passed before this prompt: it must be sent once more, after it."""
+        if self.method == PROMPT and self.session == session and params is not None:
+            self._cancel_again = bytes(params)
+
+    # Sending on, and answering
+
+    async def _forward(self, message: Any) -> Any:
+        message = self._message if message is None else message
+        method, params = self._changed(message)
+        result_type = self.entry.result if self.entry is not None else Any
+        sent = self.live.post(other(self.side), method, params, self.session)
+        self._has_passed()
+        value, raw = await self.live.result_of(sent, result_type)
+        self._results.append((value, raw))
+        return value
+
+    def _send_on(self, message: Any) -> None:
+        """Send the request on; its answer passes as bytes."""
+        method, params = self._changed(message)
+        link = self.port.link
+        link.unanswered.pop(self._key, None)
+        lane = self.live.answer_lane(self.side, self.session)
+        self.live.board.pass_request(self.port, self.id, method, params, lane=lane)
+        self.running = False
+        self._has_passed()
+        if self.cancelled and (passed := link.unanswered.get(self._key)) is not None:
+            passed.cancel()
+
+    def _changed(self, message: Any) -> tuple[str, bytes | None]:
+        """Return the method and the params of the request with the handler's changes."""
+        if message is None or message is self._message:
+            return self.method, self.params
+        return message.__method__, with_changes(self.params or b"{}", self._message, message)
+
+    def _has_passed(self) -> None:
+        """Let later messages of the lane continue."""
+        if self._passed.done():
+            return
+        self._passed.set_result(None)
+        self.live.unsent.discard(self)
+        if self._cancel_again is not None:
+            self.live.board.pass_notification(self.port, CANCEL, self._cancel_again)
+
+    def _finish(self, value: Any) -> None:
+        if isinstance(value, Request):
+            self._send_on(value)
+        elif value is None and self._results:
+            self._answer(wire_messages.encode_response(self.id, self._results[-1][1]))
+        elif value is None and self.entry is not None and may_be_empty(self.entry.result):
+            self._answer(wire_messages.encode_response(self.id, b"{}"))
+        elif value is None or isinstance(value, Notification):
+            found = "None" if value is None else type(value).__name__
+            raise TypeError(f"a handler of {self.method} returns a request to send on or an answer, got {found}")
+        else:
+            self._answer(wire_messages.encode_response(self.id, self._encoded(value)))
+
+    def _encoded(self, value: Any) -> bytes:
+        """Return a result as JSON. Parts of the answer that the handler did not change are as they arrived."""
+        for result, raw in reversed(self._results):
+            if value is result or (type(value) is type(result) and isinstance(value, msgspec.Struct)):
+                return with_changes(raw, result, value)
+        return codec.encode(value)
+
+    def _failed(self, error: BaseException) -> None:
+        cancelled = isinstance(error, asyncio.CancelledError)
+        if isinstance(error, RawPeerError):
+            self._answer(wire_messages.encode_raw_error(self.id, error.raw))
+        elif isinstance(error, RequestError):
+            self._answer_error(error.code, error.message, error.data)
+        elif cancelled or self.cancelled:
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+        else:
+            log.error("the handler of %s failed", self.method, exc_info=error_of_author(error))
+            is_public = isinstance(error, AccordError) and error.safe_to_tell
+            self._answer_error(INTERNAL_ERROR, str(error) if is_public else "Internal error")
+        pass_on(error)
+
+    def _answer_error(self, code: int, message: str, data: Any = None) -> None:
+        self._answer(wire_messages.encode_error(self.id, code, message, data))
+
+    def _answer(self, frame: bytes) -> None:
+        self.running = False
+        if self.port.link.claim(self._key):
+            self.port.link.put(frame, IN if self.port.direction == OUT else OUT)
+        self._has_passed()

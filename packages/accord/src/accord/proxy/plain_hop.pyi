@@ -6,7 +6,8 @@ from mcp.server.mcpserver import MCPServer
 from accord.agent.plain_face import Face
 from accord.mcp.tool_server import ToolServer
 from accord.proxy.chain_mcp import RequestT
-from accord.proxy.hop import Side, StateT
+from accord.proxy.hop import StateT
+from accord.proxy.message_handlers import Side
 from accord.schema.base import Notification, Request
 
 ResultT = TypeVar("ResultT")

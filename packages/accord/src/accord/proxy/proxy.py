@@ -1,18 +1,8 @@
-"""`Proxy`: for authors of proxies; `LiveProxy`: a proxy on one connection.
-
-    arrives ──▶ no handler ───────────────▶ passes as bytes        (`switchboard`)
-           └──▶ a handler ──▶ `HandledRequest` ──▶ sent on, changed or as it came; or answered; or dropped
-
-Order: each session has a lane for each direction (`engine/lanes`). While a handler of a lane has not sent its message
-on, later messages of the lane wait, and answers as well. `session/cancel` never waits, because it must end the waiting
-handler: it passes at once, and once more after a prompt that had not been sent on yet.
-"""
+"""`Proxy`: for authors of proxies."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
@@ -20,41 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import msgspec
-from msgspec import Raw
 
-from accord._internal.tasks import is_async, is_awaitable, name_of, within
+from accord._internal.tasks import is_async, is_awaitable, name_of
 from accord.agent.author_thread import AuthorThread, check_annotations
-from accord.engine.flow_control import MARK
 from accord.engine.handlers import takes_two
-from accord.engine.incoming_requests import session_of
-from accord.engine.lanes import Lanes
-from accord.errors import RequestError
-from accord.jsonrpc import wire_messages
-from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.mistakes import check_callable, check_text, place_of, wrong_type
 from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy import plain_hop
-from accord.proxy.chain_mcp import OPENING
-from accord.proxy.handled_messages import HandledNotification, HandledRequest
-from accord.proxy.hop import (
-    Hop,
-    Instructions,
-    ProxyConnection,
+from accord.proxy.hop import Hop, ProxyConnection, StateT
+from accord.proxy.link import HANDSHAKES
+from accord.proxy.message_handlers import (
+    OPENING_REQUESTS,
     ProxyHandlers,
     Side,
-    StateT,
     Step,
     permission_filter,
     prompt_filter,
     update_filter,
 )
-from accord.proxy.link import HANDSHAKES, INITIALIZE, ComponentFailure, Link, Port, join, version_in
-from accord.proxy.switchboard import OwnRequest, QueuedAnswer
-from accord.schema import codec, v1, v2
+from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
 from accord.schema.capabilities import declared_in
-from accord.transports import End, Transport
+from accord.transports import Transport
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.wrapped_transport import FirstFrame
 
@@ -63,7 +41,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from accord.agent.agent import Agent
-    from accord.engine.routes import Route
     from accord.mcp.tool_server import ToolServer
     from accord.schema.extension import Extension, Extensions
 
@@ -272,7 +249,7 @@ class Proxy(Generic[StateT]):
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:  # noqa: ARG002
         """Serve one conductor over this transport, until the link ends."""
-        await LiveProxy(self.info.name, self._handlers, self._state, transport).run()
+        await ProxyConnection(self.info.name, self._handlers, self._state, transport).run()
 
     def run(self, *, agent: Agent[Any] | None = None, uvloop: bool | None = None) -> None:
         """Serve the conductor that started this program, over standard input and output.
@@ -311,184 +288,6 @@ class Proxy(Generic[StateT]):
             await agent.serve(transport, owner=os.environ.get(OWNER, ""))
 
 
-log = logging.getLogger("accord")
-
-CANCEL = "session/cancel"
-ENDS = ("session/close", "session/delete")
-"""The requests that end a session, and with it the proxy's state of it."""
-GRACE = 2.0
-"""Seconds that handlers have at the end of the connection."""
-STUCK_AFTER = 60.0
-
-
-class LiveProxy(ProxyConnection):
-    """A proxy between one client and one agent."""
-
-    def __init__(self, name: str, handlers: ProxyHandlers, new_state: Callable[[], Any], transport: Transport) -> None:
-        servers = handlers.lent.servers()
-        super().__init__(name, servers, new_state, transport)
-        self.handlers = handlers
-        self.lanes = Lanes(stuck_after=STUCK_AFTER, on_size=self._queued)
-        self._looks_at_messages = bool(servers) or not handlers.is_empty
-        """Whether messages must be examined; a handler may lend a server to one session."""
-        self._was_busy = False
-        self.board.links.append(self.link)
-        self.board.on_end = self._link_ended
-        if self._looks_at_messages:
-            self.board.on_answer = self._answer_arrived
-        join(self.link.plain, self.link.wrapped)
-        self.link.plain.intercept = functools.partial(self._arrived, "client", self.link.plain)
-        self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
-        self.link.is_busy = self._is_busy
-
-    async def run(self) -> None:
-        """Serve the connection until it ends."""
-        await self.link.open()
-        try:
-            await self.over.wait()
-            self.lending.close()
-            await within(GRACE, self._quiet())
-        finally:
-            failure = ComponentFailure(self.link.name, "closed", "the connection has ended")
-            await self.tasks.end(GRACE)
-            await self.lanes.cancel(End("closed").error, within=GRACE)
-            self.link.fail(failure)
-            await self.link.transport.close(GRACE)
-
-    async def _quiet(self) -> None:
-        while self.tasks.running or self.lanes.busy:
-            await self.lanes.idle()
-            if self.tasks.running:
-                await asyncio.wait(self.tasks.running)
-
-    def _link_ended(self, link: Link, end: End) -> None:
-        # Requests of handlers fail now, so that the handlers end.
-        for awaited in [it for it in link.awaited.values() if isinstance(it, OwnRequest)]:
-            awaited.failed(ComponentFailure(link.name, end.reason, str(end.error())))
-        self.over.set()
-
-    # Arriving messages
-
-    def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
-        if method == INITIALIZE and side == "client":
-            self.version = version_in(params) or 1
-        if not self._looks_at_messages:
-            return False
-        is_request = request_id is not None
-        if side == "agent" and self.lending.take(request_id, method, params):
-            return True
-        if request_id is not None and side == "client" and method in OPENING:
-            try:
-                params = self.lending.added(params, self.version)
-            except RequestError as error:
-                port.link.put(wire_messages.encode_error(request_id, error.code, error.message, error.data))
-                return True
-        if method in ENDS and is_request:
-            self.forget(session_of(params))
-        entry = self.handlers.find(side, method, is_request=is_request, version=self.version)
-        if entry is None and not is_request and not self.lanes.busy:
-            return False
-        session = session_of(params)
-        lane = f"{side} {session or ''}"
-        if method == CANCEL and side == "client" and not is_request:
-            for request in self.unsent:
-                request.cancelled_by(session, params)
-            if entry is None:
-                return False
-        waits = lane in self.lanes.busy and not (entry is not None and entry.immediate)
-        if entry is None and not waits:
-            if request_id is not None:
-                self.board.pass_request(port, request_id, method, params, lane=self.answer_lane(side, session))
-            return is_request
-        if request_id is None:
-            self._notification_arrived(
-                HandledNotification(self, side, port, method, params, session, entry), lane, waits=waits
-            )
-        else:
-            self._request_arrived(HandledRequest(self, side, port, method, params, session, entry, request_id), lane)
-        return True
-
-    def _notification_arrived(self, notification: HandledNotification, lane: str, *, waits: bool) -> None:
-        if waits or (notification.entry is not None and notification.entry.suspends and not notification.is_immediate):
-            self._enter(lane, notification.method, notification.run, notification.size)
-            return
-        if (begun := notification.run()) is None:
-            return
-        if notification.is_immediate:
-            self.tasks.start(_to_its_end(begun), notification.method)
-        else:
-            self._enter(lane, notification.method, notification.run, 0, begun)
-
-    def _request_arrived(self, request: HandledRequest, lane: str) -> None:
-        if request.entry is None or request.entry.suspends or lane in self.lanes.busy:
-            self._enter(lane, request.method, request.begin, request.size)
-            return
-        if (passed := request.begin()) is not None:
-            self._enter(lane, request.method, request.begin, 0, passed)
-
-    def _enter(
-        self, lane: str, method: str, run: Callable[[], Any], size: int, begun: Awaitable[Any] | None = None
-    ) -> None:
-        """Let this wait for the messages before it in its lane; without any, it may have begun."""
-        self.lanes.enter(lane).notify(cast("Route", _Turn(method, run)), None, size, begun)
-
-    def _answer_arrived(
-        self, awaited: Any, result: Raw | None, error: bytes | None, deliver: Callable[[], None]
-    ) -> bool:
-        if awaited.method == INITIALIZE and result is not None and awaited.lane == "agent ":
-            self.version = version_in(result) or self.version
-            answer = codec.loads(result)
-            self.appends_to_system_prompt = appends_to_system_prompt(answer)
-            self.lending.learn(answer)
-        if awaited.lane not in self.lanes.busy:
-            return False
-        if isinstance(awaited, OwnRequest):
-            awaited.outcome = result, error
-            self.lanes.hold(awaited.lane, awaited)
-        else:
-            self.lanes.hold(awaited.lane, QueuedAnswer(deliver))
-        return True
-
-    # Flow control
-
-    def _queued(self, size: int) -> None:
-        if (size > MARK) != self._was_busy:
-            self._was_busy = size > MARK
-            self.board.balance()
-
-    def _is_busy(self) -> bool:
-        """Whether so much waits for handlers that reading has to pause; not while a handler waits for an answer."""
-        return self.lanes.size > MARK and not self.own_open
-
-
-def appends_to_system_prompt(result: Any) -> bool:
-    """Whether the agent that answered `initialize` with this accepts additions to its system prompt."""
-    for path in SYSTEM_PROMPT:
-        value = result
-        for name in (*path, "systemPrompt"):
-            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-        if value is not None:
-            return True
-    return False
-
-
-SYSTEM_PROMPT = (("agentCapabilities", "sessionCapabilities"), ("capabilities", "session"))
-"""Where the agent declares it, in version 1 and 2."""
-
-
-class _Turn:
-    """A message in its lane, in the form that lanes need."""
-
-    __slots__ = ("method", "run")
-
-    def __init__(self, method: str, run: Callable[[], Any]) -> None:
-        self.method = method
-        self.run = run
-
-    def tell(self, _: Any) -> Any:
-        return self.run()
-
-
 def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -> Step:
     """Return an author's function as a step, even if it is plain, or takes no hop. `what` names its decorator in
     errors.
@@ -512,5 +311,56 @@ def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -
     return step
 
 
-async def _to_its_end(awaitable: Awaitable[Any]) -> None:
-    await awaitable
+class Instructions:
+    """One text for the agent."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._block = f"<instructions>\n{text}\n</instructions>"
+
+    def register(self, handlers: ProxyHandlers) -> None:
+        """Add the steps that the instructions need."""
+        for request in OPENING_REQUESTS:
+            handlers.entry("client", request).add(self._on_opening, is_filter=True)
+        for prompt in (v1.PromptRequest, v2.PromptRequest):
+            handlers.entry("client", prompt).add(self._on_prompt, is_filter=True)
+        for update in (v1.SessionNotification, v2.UpdateSessionNotification):
+            handlers.entry("agent", update).add(self._on_update, is_filter=True)
+
+    def _on_opening(self, request: Any, hop: Hop[Any]) -> Any:
+        if not hop.appends_to_system_prompt:
+            return request
+        given = request.system_prompt
+        ours = hop.text(self._text)
+        if given is None:
+            given = (v1 if hop.version == 1 else v2).SystemPrompt("append", [ours])
+        else:
+            given = msgspec.structs.replace(given, content=[*given.content, ours])
+        return msgspec.structs.replace(request, system_prompt=given)
+
+    def _on_prompt(self, request: Any, hop: Hop[Any]) -> Any:
+        if hop.appends_to_system_prompt or not hop.is_first(self):
+            return request
+        return msgspec.structs.replace(request, prompt=[hop.text(self._block), *request.prompt])
+
+    def _on_update(self, notification: Any, _: Hop[Any]) -> Any:
+        update = notification.update
+        if isinstance(update, v1.UserMessageChunk | v2.UserMessageChunk):
+            content = self._without(update.content)
+            if content is update.content:
+                return notification
+            if content is None:
+                return None
+            return msgspec.structs.replace(notification, update=msgspec.structs.replace(update, content=content))
+        if isinstance(update, v2.UserMessage) and isinstance(update.content, list):
+            kept = [block for block in map(self._without, update.content) if block is not None]
+            return msgspec.structs.replace(notification, update=msgspec.structs.replace(update, content=kept))
+        return notification
+
+    def _without(self, block: Any) -> Any:
+        """Return a block of the user's message without the instructions; None if nothing else is in it."""
+        text = getattr(block, "text", None)
+        if not isinstance(text, str) or not text.startswith(self._block):
+            return block
+        rest = text.removeprefix(self._block).lstrip("\n")
+        return msgspec.structs.replace(block, text=rest) if rest else None

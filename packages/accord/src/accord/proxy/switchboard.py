@@ -27,7 +27,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -80,23 +80,7 @@ from accord.schema.base import Json
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent
 from accord.transports import End
 
-if TYPE_CHECKING:
-    from accord.proxy.link import Port
-
 log = logging.getLogger("accord")
-
-
-class HopRecorder:
-    """Shows each message of a chain to an observer, such as a `TraceFile`."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def record(self, source: Port, to: Port, frame: bytes) -> None:
-        """Record a message that arrived by `source` and leaves by `to`; its frame is shown without an envelope."""
-        direction = source.direction
-        hop = (source.link.name, to.link.name)
-        self._observer(TraceEvent(time.monotonic(), direction, frame, hop=hop))
 
 
 MOST_UNANSWERED = 50_000
@@ -153,11 +137,11 @@ class PassedRequest:
 
 
 class Switchboard:
-    """Joins links, and passes on what arrives."""
+    """Joins links, and passes on what arrives; an observer, such as a `TraceFile`, gets each message."""
 
-    def __init__(self, recorder: HopRecorder | None = None, on_end: Callable[[Link, End], None] | None = None) -> None:
-        self.recorder = recorder
-        self.on_end = on_end
+    def __init__(self, on_end: Callable[[Link, End], None], observer: Observer | None = None) -> None:
+        self._observer = observer
+        self._on_end = on_end
         """Called when a link has ended."""
         self.on_answer: Callable[[Any, Raw | None, bytes | None, Callable[[], None]], bool] | None = None
         """Takes an answer that has to wait, or returns False to let it pass."""
@@ -187,8 +171,7 @@ class Switchboard:
 
     def ended(self, link: Link, end: End) -> None:
         """A link has ended."""
-        if self.on_end is not None:
-            self.on_end(link, end)
+        self._on_end(link, end)
 
     def _read(self, link: Link, frame: bytes) -> None:
         message = parse(frame)
@@ -230,8 +213,8 @@ class Switchboard:
         if frame is None or to.wrapped:
             frame = to.notification_frame(method, params)
         self.put(to.link, frame, port.direction)
-        if self.recorder is not None:
-            self.recorder.record(port, to, wire_messages.encode_notification(method, params))
+        if self._observer is not None:
+            self._record(port, to, wire_messages.encode_notification(method, params))
 
     def _cancel(self, link: Link, params: Raw | None) -> None:
         request_id = _cancelled_id(params)
@@ -292,8 +275,8 @@ class Switchboard:
         if method == INITIALIZE:
             passed.params = params
         self.put(to.link, to.request_frame(our_id, method, params), port.direction)
-        if self.recorder is not None:
-            self.recorder.record(port, to, wire_messages.encode_request(our_id, method, params))
+        if self._observer is not None:
+            self._record(port, to, wire_messages.encode_request(our_id, method, params))
         return passed
 
     def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: AwaitedRequest) -> int:
@@ -319,36 +302,33 @@ class Switchboard:
         awaited = None if answer.id is None else link.awaited.pop(answer.id, None)
         if awaited is None:
             return
-        if (
-            awaited.method == INITIALIZE
-            and isinstance(awaited, PassedRequest)
-            and self._asks_in_older_words(link, awaited, answer)
-        ):
-            return
         error = None if answer.error is None else _error_in(frame)
-        if (
-            isinstance(awaited, PassedRequest)
-            and awaited.method == INITIALIZE
-            and link.is_proxy
-            and awaited.to is link.plain
-            and _is_unknown(answer)
-        ):
-            error = _no_proxy(link)
-        if self.recorder is not None and isinstance(awaited, PassedRequest) and answer.id is not None:
-            self.recorder.record(awaited.to, awaited.source, answer_frame(answer.id, answer.result, error))
+        if isinstance(awaited, PassedRequest):
+            if (
+                awaited.method == INITIALIZE
+                and link.is_proxy
+                and awaited.to is link.plain
+                and answer.error is not None
+                and answer.error.code == METHOD_NOT_FOUND
+            ):
+                if link.spelling is TODAY:  # it may know the name of older SDKs
+                    link.spelling = OLDER
+                    self.put(link, awaited.again(self.new_id()))
+                    return
+                error = _no_proxy(link)
+            if self._observer is not None and answer.id is not None:
+                self._record(awaited.to, awaited.source, answer_frame(answer.id, answer.result, error))
         if self.on_answer is not None:
             deliver = functools.partial(awaited.answered, answer.result, error)
             if self.on_answer(awaited, answer.result, error, deliver):
                 return
         awaited.answered(answer.result, error)
 
-    def _asks_in_older_words(self, link: Link, awaited: PassedRequest, answer: ResponseFrame) -> bool:
-        """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
-        if not (_is_unknown(answer) and link.is_proxy and awaited.to is link.plain and link.spelling is TODAY):
-            return False
-        link.spelling = OLDER
-        self.put(link, awaited.again(self.new_id()))
-        return True
+    def _record(self, source: Port, to: Port, frame: bytes) -> None:
+        """Record a message that arrived by `source` and leaves by `to`; its frame is shown without an envelope."""
+        assert self._observer is not None
+        hop = source.link.name, to.link.name
+        self._observer(TraceEvent(time.monotonic(), source.direction, frame, hop=hop))
 
     # Bad input
 
@@ -404,10 +384,6 @@ class Switchboard:
         touched, self._touched = self._touched, []
         for link in touched:
             link.flush()
-
-
-def _is_unknown(answer: ResponseFrame) -> bool:
-    return answer.error is not None and answer.error.code == METHOD_NOT_FOUND
 
 
 def _no_proxy(link: Link) -> bytes:

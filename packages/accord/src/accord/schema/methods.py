@@ -173,22 +173,15 @@ def is_spoken(message: type[Request[Any] | Notification], versions: Collection[i
     >>> is_spoken(v1.PromptRequest, (2,)), is_spoken(v1.ListProvidersRequest, (2,))
     (False, True)
     """
-    version = version_of(message)
-    if version is None or version in versions:
-        return True
-    from accord.schema import v2
-
-    shared = (cls for cls in message.__mro__ if cls.__module__.startswith("accord.schema.v1"))
-    return 2 in versions and any(getattr(v2, cls.__name__, None) is cls for cls in shared)
+    return any(version in versions for version in versions_of(message))
 
 
-def version_of(message: type[Request[Any] | Notification]) -> int | None:
-    """Return the version that defines this message, or the one that it derives from; None for a message of your own."""
-    for cls in message.__mro__:
-        for version in (1, 2):
-            if cls.__module__.startswith(f"accord.schema.v{version}"):
-                return version
-    return None
+_VERSIONS = {"accord.schema.v1": (1,), "accord.schema.v2": (2,), "accord.schema.v1_and_v2": (1, 2)}
+
+
+def versions_of(message: type[Request[Any] | Notification]) -> tuple[int, ...]:
+    """Return the versions that have this message, or the one that it derives from; both for a message of your own."""
+    return next((_VERSIONS[cls.__module__] for cls in message.__mro__ if cls.__module__ in _VERSIONS), (1, 2))
 
 
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
