@@ -55,6 +55,7 @@ def mine_file(user):
 def test_without_a_terminal_an_agent_that_is_not_installed_fails_with_the_command_to_run(user, demo):
     said = user.refused("run", "Say hello", "-a", "demo")
     assert "demo (Demo 1.0.0) is in the registry and not installed" in said
+    assert "program on PATH" not in said
     assert "accord agents install demo" in said
     assert not (user.home / "data" / "accord" / "agents").exists()
 

@@ -7,11 +7,15 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+import accord
+import accord.hosts
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
+from accord.http import serving
 from tests.hosts.hosting import HostProcesses, editor_on, post
 from tests.hosts.test_host_table import expired
 from tests.http.processes import accord_once
+from tests.http.talking import an_agent
 from tests.waiting import DEADLINE
 
 
@@ -178,3 +182,22 @@ async def test_a_host_that_an_operator_cannot_reach_is_named(tmp_path):
     done = accord_once("hosts", str(tmp_path / "hosts.sqlite3"), "revoke", "ada")
     assert done.returncode == 1
     assert "host one (a) at 127.0.0.1:1 does not answer" in done.stderr
+
+
+async def test_a_program_commands_hosts_as_an_operator(tmp_path):
+    directory = tmp_path / "hosts.sqlite3"
+    async with (
+        serving(an_agent(), hosts=accord.Hosts(directory)) as server,
+        accord.hosts.operator(directory) as operator,
+        editor_on(server.url) as editor,
+    ):
+        [host] = operator.hosts
+        session = await editor.open_session()
+        assert [(it.id, it.is_running) for it in await operator.sessions(host)] == [(session, False)]
+        assert await operator.drain(host) == 1
+        assert (await post(server.url))[0] == 503
+        assert await operator.drain(host, undo=True) == 1
+        assert (await post(server.url))[0] == 200
+        assert await operator.end(host, "another") == 0
+        assert await operator.end(host, session) == 1
+        await asyncio.wait_for(editor.connection.closed(), DEADLINE)

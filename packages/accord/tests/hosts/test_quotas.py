@@ -10,10 +10,12 @@ import accord
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
 from accord.http import MeasuredHost, Quotas, SharedHost, serving
-from accord.http.server.owner_quotas import CountedTurns, LocalCounts, OwnerGate, new_use
+from accord.http.server.owner_quotas import CountedTurns, LocalCounts, OwnerGate, QuotaTransport, new_use
 from accord.http.server.server_limits import Bucket
 from accord.http.server.validation import Refusal
 from accord.metrics import ServerMetrics
+from accord.testing import ScriptedPeer
+from accord.transports.memory_transport import pair
 from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.host_wrappers import RecordedHost
 from accord_tools.cli.serve_options import quotas_of
@@ -213,6 +215,35 @@ async def test_a_turn_of_a_shared_agent_counts_until_it_ends_also_without_a_clie
             await two.notify(accord.v1.CancelNotification(lasting))
             assert (await two.prompt(lasting, "after")).stop_reason == "end_turn"
             assert (await two.prompt(session, "hello")).stop_reason == "end_turn"
+
+
+class HesitantCounts(LocalCounts):
+    """Admits nothing until it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def admit(self, use, most):
+        self.asked.set()
+        await self.may_answer.wait()
+        return await super().admit(use, most)
+
+
+async def test_a_prompt_that_waits_for_admission_does_not_count_once_its_connection_has_ended():
+    gate = OwnerGate(Quotas(turns=1))
+    gate.counts = counts = HesitantCounts()
+    client, server = pair()
+    link = QuotaTransport(server, "ada", gate, counts_messages=False, counts_turns=True)
+    async with ScriptedPeer(link) as agent, ScriptedPeer(client) as editor:
+        editor.call("session/prompt", {"sessionId": "s", "prompt": []})
+        await counts.asked.wait()
+        [counting] = (task for task in asyncio.all_tasks() if "count prompts" in task.get_name())
+        await editor.close()
+        await agent.expect_end()
+        counts.may_answer.set()
+        await asyncio.wait([counting])
+    assert await counts.admit(new_use("turns", "ada"), 1)
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """MCP servers of a client's program over HTTP on loopback, for agents that start no processes."""
 
 import asyncio
+import gc
 import http.client
 import json
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import accord
+from accord.mcp.forwarded_server import ForwardedServer
 from accord.testing import ScriptedPeer
 from accord.transports import Target
 from accord.transports.memory_transport import pair
@@ -147,6 +149,20 @@ async def test_the_server_is_reached_on_this_machine_only_and_is_gone_with_the_c
         await asyncio.to_thread(post, server, INITIALIZE)
     with pytest.raises(ConnectionRefusedError):
         await asyncio.to_thread(post, server, INITIALIZE)
+
+
+async def test_each_request_to_a_server_that_cannot_be_opened_is_refused(caplog):
+    @asynccontextmanager
+    async def nowhere():
+        raise ConnectionError("the provider is gone")
+        yield
+
+    async with lent(ForwardedServer("gone", nowhere)) as [server]:
+        for _ in range(2):
+            status, body, _ = await asyncio.to_thread(post, server, INITIALIZE)
+            assert (status, body) == (502, "the MCP server cannot be reached\n")
+    gc.collect()
+    assert [it.message for it in caplog.records if it.name == "asyncio"] == []
 
 
 async def test_a_server_may_be_kept_from_the_bridge():

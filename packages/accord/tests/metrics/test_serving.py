@@ -1,6 +1,7 @@
 """The figures of a server: what they count, who may read them, and where they go."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import urllib.error
@@ -11,6 +12,8 @@ import pytest
 import accord
 from accord.http import Access, MeasuredHost, serving
 from accord.metrics import ServerMetrics
+from accord.metrics.server_metrics import MeasuredConversation
+from accord.trace import IN, OUT, TraceEvent
 
 CLIENTS = ("http", "ws")
 
@@ -101,6 +104,18 @@ async def test_a_turn_whose_connection_ends_is_counted_as_closed(metrics):
             await reply
     assert metrics.turns.value(outcome="closed") + metrics.turns.value(outcome="cancelled") == 1
     assert metrics.running.value() == 0
+
+
+def test_what_is_open_when_a_connection_ends_is_counted_as_closed(metrics):
+    conversation = MeasuredConversation(metrics)
+    for number, (direction, method) in enumerate([(IN, "session/prompt"), (OUT, "session/request_permission")]):
+        asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": {"sessionId": "s"}}
+        conversation(TraceEvent(1.0, direction, json.dumps(asked).encode()))
+    assert metrics.running.value() == 1
+    conversation.close(3.0)
+    assert metrics.turns.value(outcome="closed") == 1
+    assert (metrics.running.value(), metrics.connections.value()) == (0, 0)
+    assert 'accord_user_wait_seconds_sum{outcome="closed"} 2' in metrics.text()
 
 
 async def test_refused_requests_are_counted_by_status(metrics):

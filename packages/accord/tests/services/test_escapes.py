@@ -279,6 +279,15 @@ async def test_without_descriptors_links_are_refused_even_inside(world, asking, 
     assert "link" in str(read)
 
 
+def test_without_descriptors_a_folder_that_was_replaced_meanwhile_is_not_used(world):
+    place = confined.Roots([world.root]).locate(str(world.root / "folder" / "deep.txt"))
+    held = confined.by_name(place, make=False)
+    (world.root / "folder").rename(world.root / "former")
+    (world.root / "folder").mkdir()
+    with pytest.raises(accord.RequestError, match="outside the session's folders"):
+        held.at("deep.txt")
+
+
 # Swaps between the check and the use, by another process, as fast as it can.
 
 SWAPPER = """

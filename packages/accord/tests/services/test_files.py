@@ -369,3 +369,11 @@ def test_the_journal_keeps_so_many_changes_however_short_they_are(tmp_path):
         changes.add(AgentWrite(tmp_path / str(number), None, b""))
     assert len(changes) == MOST
     assert next(iter(changes)).path.name == "10"
+
+
+def test_the_journal_keeps_changes_up_to_its_size_and_drops_the_oldest(tmp_path):
+    changes = ChangeJournal(kept=3)
+    changes.add(AgentWrite(tmp_path / "one", None, b"abc"))
+    assert [it.path.name for it in changes] == ["one"]
+    changes.add(AgentWrite(tmp_path / "two", None, b"d"))
+    assert [it.path.name for it in changes] == ["two"]
