@@ -1,5 +1,6 @@
 """Builds the peers outside the checkout, once for each state of their sources."""
 
+import argparse
 import hashlib
 import os
 import platform
@@ -137,6 +138,10 @@ def build_all(peers: list[Peer], say: Callable[[str], None]) -> dict[str, Built]
 if __name__ == "__main__":
     from benchmarks.peers import PEERS
 
-    chosen = sys.argv[1:] or list(PEERS)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.build", description="Build the peers and stop.")
+    parser.add_argument("peer", nargs="*", help=f"which ones (without any, all): {', '.join(PEERS)}")
+    chosen = parser.parse_args().peer or list(PEERS)
+    if unknown := [name for name in chosen if name not in PEERS]:
+        parser.error(f"no peer is called {unknown[0]}; there are {', '.join(PEERS)}")
     ready = build_all([PEERS[name] for name in chosen], lambda line: print(line, file=sys.stderr))
     sys.exit(len(ready) < len(chosen))

@@ -18,6 +18,7 @@ WIDTH, LEFT, RIGHT, TOP = 760, 190, 120, 64
 BAR, GAP, GROUP_GAP = 16, 4, 22
 COLOURS = {
     "python": "#3572a5",
+    "python-next": "#6f9fc8",
     "typescript": "#7a5aa6",
     "go": "#0097b8",
     "rust": "#b7410e",
@@ -27,6 +28,7 @@ OTHER_COLOUR = "#4d7c3a"
 WORDS = {
     "accord": "Accord",
     "python": "Python",
+    "python-next": "Python 1.0.0rc3",
     "typescript": "TypeScript",
     "go": "Go",
     "rust": "Rust",

@@ -77,18 +77,25 @@ OURS = Peer(
     loops=(DEFAULT_LOOP, UVLOOP),
 )
 
-PYTHON = Peer(
-    name="python",
-    package="agent-client-protocol",
-    version="0.12.1",
-    language="Python",
-    files={"pins/python.txt": "python.txt"},
-    steps=venv_steps("python.txt"),
-    agent=("{venv}", "{here}/agents/python_agent.py", "{loop}"),
-    client=("{venv}", "{here}/clients/python_client.py", "{loop}"),
-    imports=("{venv}", "-c", timed("from acp import Agent, run_agent")),
-    loops=(DEFAULT_LOOP, UVLOOP),
-)
+
+def official_python(name: str, version: str) -> Peer:
+    """A release of the official SDK; the same two programs work with each."""
+    return Peer(
+        name=name,
+        package="agent-client-protocol",
+        version=version,
+        language="Python",
+        files={f"pins/{name}.txt": "requirements.txt"},
+        steps=venv_steps("requirements.txt"),
+        agent=("{venv}", "{here}/agents/python_agent.py", "{loop}"),
+        client=("{venv}", "{here}/clients/python_client.py", "{loop}"),
+        imports=("{venv}", "-c", timed("from acp import Agent, run_agent")),
+        loops=(DEFAULT_LOOP, UVLOOP),
+    )
+
+
+PYTHON = official_python("python", "0.12.1")
+PYTHON_NEXT = official_python("python-next", "1.0.0rc3")
 
 TYPESCRIPT = Peer(
     name="typescript",
@@ -138,7 +145,7 @@ GO = Peer(
 RUST = Peer(
     name="rust",
     package="agent-client-protocol",
-    version="5.0.0",
+    version="5.2.0",
     language="Rust",
     files={"pins/Cargo.toml": "Cargo.toml", "agents/rust_agent.rs": "agent.rs", "clients/rust_client.rs": "client.rs"},
     steps=(("cargo", "build", "--quiet", "--release"),),
@@ -161,7 +168,7 @@ FLOOR = Peer(
     loops=(DEFAULT_LOOP, UVLOOP),
 )
 
-PEERS = {peer.name: peer for peer in (OURS, PYTHON, TYPESCRIPT, GO, RUST, FLOOR)}
+PEERS = {peer.name: peer for peer in (OURS, PYTHON, PYTHON_NEXT, TYPESCRIPT, GO, RUST, FLOOR)}
 
 
 def fill(tokens: Tokens, build: Path, loop: str = "") -> list[str]:

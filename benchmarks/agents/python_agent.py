@@ -1,4 +1,7 @@
-"""The official Python SDK's agent, written as its quickstart writes one: an `Agent` subclass and `run_agent`."""
+"""The official Python SDK's agent, written as its quickstart writes one: an `Agent` subclass and `run_agent`.
+
+Updates are built from the classes of the schema, which each release has; the helpers around them went with 1.0.
+"""
 
 import asyncio
 import sys
@@ -7,22 +10,18 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
-from acp import (
-    Agent,
-    InitializeResponse,
-    NewSessionResponse,
-    PromptResponse,
-    RequestError,
-    run_agent,
-    start_tool_call,
-    text_block,
-    tool_content,
-    tool_diff_content,
-    update_agent_message_text,
-    update_tool_call,
-)
+from acp import Agent, InitializeResponse, NewSessionResponse, PromptResponse, RequestError, run_agent
 from acp.interfaces import Client
-from acp.schema import PermissionOption, ToolCallUpdate
+from acp.schema import (
+    AgentMessageChunk,
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    PermissionOption,
+    TextContentBlock,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+)
 
 # The scripts run by path, in interpreters that know nothing of this package.
 sys.path.insert(1, f"{sys.path[0]}/../..")
@@ -39,6 +38,14 @@ from benchmarks.contract import (
     run,
     text,
 )
+
+
+def text_block(words: str) -> TextContentBlock:
+    return TextContentBlock(type="text", text=words)
+
+
+def chunk(words: str) -> AgentMessageChunk:
+    return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(words))
 
 
 class BenchAgent(Agent):
@@ -93,14 +100,14 @@ class BenchAgent(Agent):
         return PromptResponse(stop_reason=stop_reason, field_meta={"bench": figures.bench()})
 
     async def _say(self, session_id: str, words: str, figures: Figures) -> None:
-        await self._client.session_update(session_id=session_id, update=update_agent_message_text(words))
+        await self._client.session_update(session_id=session_id, update=chunk(words))
         figures.n += 1
 
     async def _stream(self, session_id: str, command: Command, figures: Figures) -> None:
         words = text(command.number(1, 40))
 
         def send() -> Coroutine[Any, Any, None]:
-            return self._client.session_update(session_id=session_id, update=update_agent_message_text(words))
+            return self._client.session_update(session_id=session_id, update=chunk(words))
 
         count = command.number(0)
         if "nowait" in command.words:
@@ -113,15 +120,21 @@ class BenchAgent(Agent):
     async def _tools(self, session_id: str, count: int, figures: Figures) -> None:
         for number in range(count):
             tool_call_id = f"call_{number}"
-            begun = start_tool_call(
-                tool_call_id,
-                "Edit a file",
+            begun = ToolCallStart(
+                session_update="tool_call",
+                tool_call_id=tool_call_id,
+                title="Edit a file",
                 kind="edit",
                 status="in_progress",
-                content=[tool_diff_content(FILE, NEW_TEXT, OLD_TEXT)],
+                content=[FileEditToolCallContent(type="diff", path=FILE, new_text=NEW_TEXT, old_text=OLD_TEXT)],
             )
             await self._client.session_update(session_id=session_id, update=begun)
-            done = update_tool_call(tool_call_id, status="completed", content=[tool_content(text_block(TOOL_TEXT))])
+            done = ToolCallProgress(
+                session_update="tool_call_update",
+                tool_call_id=tool_call_id,
+                status="completed",
+                content=[ContentToolCallContent(type="content", content=text_block(TOOL_TEXT))],
+            )
             await self._client.session_update(session_id=session_id, update=done)
             figures.n += 2
 

@@ -13,11 +13,10 @@ from acp import (
     RequestError,
     RequestPermissionResponse,
     spawn_agent_process,
-    text_block,
 )
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
 from acp.interfaces import Agent
-from acp.schema import AllowedOutcome, ClientCapabilities, FileSystemCapabilities, PermissionOption
+from acp.schema import AllowedOutcome, ClientCapabilities, FileSystemCapabilities, PermissionOption, TextContentBlock
 
 # The scripts run by path, in interpreters that know nothing of this package.
 sys.path.insert(1, f"{sys.path[0]}/../..")
@@ -46,7 +45,7 @@ class BenchClient(Client):
 
     async def prompt(self, session: str, text: str) -> Turn:
         try:
-            answer = await self.agent.prompt(session_id=session, prompt=[text_block(text)])
+            answer = await self.agent.prompt(session_id=session, prompt=[TextContentBlock(type="text", text=text)])
         except RequestError as error:
             raise Refused(error.code, str(error)) from error
         return Turn(answer.stop_reason, answer.field_meta)

@@ -12,7 +12,7 @@ PLACE = re.compile(r"\{(\w+)\}")
 
 
 def test_the_peers_are_these():
-    assert list(PEERS) == ["accord", "python", "typescript", "go", "rust", "floor"]
+    assert list(PEERS) == ["accord", "python", "python-next", "typescript", "go", "rust", "floor"]
 
 
 @pytest.mark.parametrize("peer", OTHERS, ids=lambda peer: peer.name)
