@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord_adapters import (
@@ -25,18 +25,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES = homes_of(
-    {
-        "": "chat: claude_agent_sdk: langgraph: llama_index: official_sdk: openai_agents: pydantic_ai:",
-        "adapted_agent": "current_turn",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "": "chat: claude_agent_sdk: langgraph: llama_index: official_sdk: openai_agents: pydantic_ai:",
+    "adapted_agent": "current_turn",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord_check.agent.agent_run import check_agent as check_agent
@@ -29,18 +29,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES = homes_of(
-    {
-        "agent.agent_run": "check_agent",
-        "agent.settings": "Settings",
-        "checks": "Finding Severity Side",
-        "report": "Report",
-        "report_formats": "as_json as_text",
-        "trace_judge": "Judge judge",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "agent.agent_run": "check_agent",
+    "agent.settings": "Settings",
+    "checks": "Finding Severity Side",
+    "report": "Report",
+    "report_formats": "as_json as_text",
+    "trace_judge": "Judge judge",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
@@ -109,80 +109,71 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES = homes_of(
-    {
-        "": "http: sync:",
-        "_internal.endpoint": "Endpoint",
-        "agent.agent": "Agent",
-        "agent.agent_suggestions": "MirroredDocument SuggestionRequest",
-        "agent.authentication": "Login",
-        "agent.model_answer": "ModelAnswer ModelUsage",
-        "agent.model_messages": "ModelCall",
-        "agent.model_providers": "Provider",
-        "agent.plan": "PlanDocument TurnPlan",
-        "agent.remote_client": "CommandResult RemoteClient RemoteTerminal",
-        "agent.session": "RunningCompaction Session",
-        "agent.skills": "AgentSkill",
-        "agent.subagent": "Subagent",
-        "agent.tool": "Tool",
-        "agent.turn": "SentMessage Turn",
-        "agent.user_questions": "Decision Elicited ElicitedUrl",
-        "client.budget": "Budget BudgetQuestion",
-        "client.client": "Client",
-        "client.connect": "connect open",
-        "client.mcp_config": "load_mcp_servers",
-        "client.remote_agent": "RemoteAgent",
-        "client.remote_session": "RemoteSession",
-        "client.remote_subagent": "RemoteSubagent",
-        "client.reply": "Outcome Reply",
-        "client.restart": "Restart Restarted",
-        "client.suggested_edits": "OpenDocument Suggestion Suggestions",
-        "transports": "CommandTarget Target",
-        "client.typed_answer": "TypedReply",
-        "engine.connection": "Connection Limits Statistics",
-        "engine.handlers": "Handlers",
-        "engine.peer": "Context Peer",
-        "engine.spans": "Spans",
-        "errors": (
-            "AccordError CapabilityMissing ConfigurationError ConnectionClosed DecodeError EncodeError McpServerError "
-            "OutputError Overflow PeerError ProtocolError RequestError StaleSuggestion StoreError Timeout"
-        ),
-        "hosts.hosts": "Hosts",
-        "mcp.tool_server": "ToolServer tools",
-        "program": "run",
-        "proxy.chain": "Chain chain",
-        "proxy.hop": "Hop",
-        "proxy.proxy": "Proxy",
-        "schema": "v1: v2:",
-        "schema.base": "Model Notification Request Unknown",
-        "schema.capabilities": "Capabilities",
-        "schema.extension": "Extension MetaMember",
-        "services.elicitation_service": "Elicitation FormQuestion LinkQuestion",
-        "services.file_service": "Files",
-        "services.permission_policy": "PermissionPolicy",
-        "services.permission_question": "PermissionQuestion",
-        "services.permission_service": "Permissions RememberedAnswers",
-        "services.service": "ServedSession Service",
-        "services.terminal_service": "Terminal Terminals",
-        "services.terminal_user": "TerminalUser",
-        "session": "updates:",
-        "store": "MemoryStore Store",
-        "store.postgres_store": "PostgresStore",
-        "store.sqlite_store": "SqliteStore",
-        "sync.sync_connect": "ask",
-        "trace": "TraceEvent TraceFile",
-        "transports.memory_transport": "MemoryTransport memory_pair=pair",
-        "transports.process_transport": "ProcessTransport",
-        "transports.stdio_transport": "StdioTransport",
-    }
-)
-
-__all__ = ["__version__"]
-__all__ += list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "": "http: sync:",
+    "_internal.endpoint": "Endpoint",
+    "agent.agent": "Agent",
+    "agent.agent_suggestions": "MirroredDocument SuggestionRequest",
+    "agent.authentication": "Login",
+    "agent.model_answer": "ModelAnswer ModelUsage",
+    "agent.model_messages": "ModelCall",
+    "agent.model_providers": "Provider",
+    "agent.plan": "PlanDocument TurnPlan",
+    "agent.remote_client": "CommandResult RemoteClient RemoteTerminal",
+    "agent.session": "RunningCompaction Session",
+    "agent.skills": "AgentSkill",
+    "agent.subagent": "Subagent",
+    "agent.tool": "Tool",
+    "agent.turn": "SentMessage Turn",
+    "agent.user_questions": "Decision Elicited ElicitedUrl",
+    "client.budget": "Budget BudgetQuestion",
+    "client.client": "Client",
+    "client.connect": "connect open",
+    "client.mcp_config": "load_mcp_servers",
+    "client.remote_agent": "RemoteAgent",
+    "client.remote_session": "RemoteSession",
+    "client.remote_subagent": "RemoteSubagent",
+    "client.reply": "Outcome Reply",
+    "client.restart": "Restart Restarted",
+    "client.suggested_edits": "OpenDocument Suggestion Suggestions",
+    "transports": "CommandTarget Target",
+    "client.typed_answer": "TypedReply",
+    "engine.connection": "Connection Limits Statistics",
+    "engine.handlers": "Handlers",
+    "engine.peer": "Context Peer",
+    "engine.spans": "Spans",
+    "errors": (
+        "AccordError CapabilityMissing ConfigurationError ConnectionClosed DecodeError EncodeError McpServerError "
+        "OutputError Overflow PeerError ProtocolError RequestError StaleSuggestion StoreError Timeout"
+    ),
+    "hosts.hosts": "Hosts",
+    "mcp.tool_server": "ToolServer tools",
+    "program": "run",
+    "proxy.chain": "Chain chain",
+    "proxy.hop": "Hop",
+    "proxy.proxy": "Proxy",
+    "schema": "v1: v2:",
+    "schema.base": "Model Notification Request Unknown",
+    "schema.capabilities": "Capabilities",
+    "schema.extension": "Extension MetaMember",
+    "services.elicitation_service": "Elicitation FormQuestion LinkQuestion",
+    "services.file_service": "Files",
+    "services.permission_policy": "PermissionPolicy",
+    "services.permission_question": "PermissionQuestion",
+    "services.permission_service": "Permissions RememberedAnswers",
+    "services.service": "ServedSession Service",
+    "services.terminal_service": "Terminal Terminals",
+    "services.terminal_user": "TerminalUser",
+    "session": "updates:",
+    "store": "MemoryStore Store",
+    "store.postgres_store": "PostgresStore",
+    "store.sqlite_store": "SqliteStore",
+    "sync.sync_connect": "ask",
+    "trace": "TraceEvent TraceFile",
+    "transports.memory_transport": "MemoryTransport memory_pair=pair",
+    "transports.process_transport": "ProcessTransport",
+    "transports.stdio_transport": "StdioTransport",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES, "__version__")

@@ -264,49 +264,40 @@ def _folder(url: str) -> str:
     return str(path_of_uri(url) or url)
 
 
-# Names of a package that are loaded when they are first used (PEP 562): `homes_of` and `on_first_use`.
+# Names of a package that are loaded when they are first used (PEP 562).
 #
 # `accord` and `accord.http` have many names, and a program needs few of them: it loads only their modules. Type
 # checkers see ordinary imports under `TYPE_CHECKING`; at run time a table maps names to modules. A test compares the
 # two.
 
 
-def homes_of(modules: Mapping[str, str]) -> dict[str, str]:
-    """Return the home of each name, from a table by module: `{"engine.peer": "Context Peer"}`.
+def on_first_use(
+    package: str, modules: Mapping[str, str], here: str = ""
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package: the names that are `here`, and those of its modules.
 
-    `name=other` is a name that is `other` in the module, and `name:` is the module of that name itself.
+    The table has the names of each module: `{"engine.peer": "Context Peer"}`. One that begins with a dot is a module
+    beside the package. `name=other` is a name that is `other` in the module; `name:` is the module of that name itself.
     """
-    homes: dict[str, str] = {}
-    for module, names in modules.items():
-        for word in names.split():
-            name, _, other = word.rstrip(":").partition("=")
-            homes[name] = f"{module}.{word}".strip(".") if word.endswith(":") else f"{module}:{other or name}"
-    return homes
-
-
-def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package, for these names and where each is.
-
-    A home is a module of the package (`errors`), or that and the name's other name there (`engine.peer:Peer`);
-    with nothing behind the colon (`http:`) it is the module itself. One that begins with a dot is a module beside the
-    package.
-    """
+    homes = {
+        word.rstrip(":").partition("=")[0]: (module, word) for module in modules for word in modules[module].split()
+    }
 
     def load(name: str) -> Any:
-        home = homes.get(name)
-        if home is None:
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, attribute = home.partition(":")
+        module, word = homes[name]
+        is_module = word.endswith(":")
         try:
-            loaded = importlib.import_module(f".{module}", package)
+            place = f"{module}.{name}".strip(".") if is_module else module
+            loaded = importlib.import_module(f".{place}", package)
         except ImportError as error:
-            from accord.installation import extra_of, missing_extra
-
             if (extra := extra_of(error)) is None:
                 raise
             raise missing_extra(extra, f"{package}.{name}") from error
-        value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
+        value = loaded if is_module else getattr(loaded, word.partition("=")[2] or name)
         vars(sys.modules[package])[name] = value  # the next time it is an ordinary attribute
         return value
 
-    return load
+    names = [*here.split(), *homes]
+    return names, load, lambda: sorted(names)

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.engine.incoming_requests import IncomingRequest as IncomingRequest
     from accord.engine.routes import Route as Route, Routes as Routes, plain_lane as plain_lane
 
-_HOMES = homes_of(
-    {
-        "incoming_requests": "IncomingRequest",
-        "routes": "Route Routes plain_lane",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "incoming_requests": "IncomingRequest",
+    "routes": "Route Routes plain_lane",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

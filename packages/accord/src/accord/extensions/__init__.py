@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.extensions.adapter_conventions import (
@@ -47,18 +47,14 @@ if TYPE_CHECKING:
         translated as translated,
     )
 
-_HOMES = homes_of(
-    {
-        "adapter_conventions": "DisplayTerminal DisplayTerminals RateLimit RateLimits RewindFiles Steering",
-        "air_conventions": (
-            "AsyncTask AsyncTasks BackgroundSubagents CommandTitles DiffPatches Goal GoalOffer Goals NativeSubagents "
-            "SessionFailure SessionFailures SessionIndex SessionListChanges SessionRow"
-        ),
-        ".schema.extension": "installed_extensions notice_of translated",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "adapter_conventions": "DisplayTerminal DisplayTerminals RateLimit RateLimits RewindFiles Steering",
+    "air_conventions": (
+        "AsyncTask AsyncTasks BackgroundSubagents CommandTitles DiffPatches Goal GoalOffer Goals NativeSubagents "
+        "SessionFailure SessionFailures SessionIndex SessionListChanges SessionRow"
+    ),
+    ".schema.extension": "installed_extensions notice_of translated",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -26,16 +26,11 @@ if TYPE_CHECKING:
     from accord.store.postgres_connection import is_postgres as is_postgres
 
 _HOMES = {
-    "HostRow": "host_table",
-    "OpenSession": "host_operator",
-    "Operator": "host_operator",
-    "is_postgres": "hosts",
-    "listed_hosts": "hosts",
-    "operator": "host_operator",
-    "run_processes": "server_processes",
+    "host_operator": "OpenSession Operator operator",
+    "host_table": "HostRow",
+    "hosts": "is_postgres listed_hosts",
+    "server_processes": "run_processes",
 }
 
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
-
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

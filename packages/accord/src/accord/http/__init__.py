@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.confinement.container import Container as Container
@@ -40,23 +40,19 @@ if TYPE_CHECKING:
     from accord.http.server.shared_host import SharedHost as SharedHost
     from accord.http.server.validation import Refusal as Refusal
 
-_HOMES = homes_of(
-    {
-        "client.http_transport": "HttpTransport",
-        "client.url_target": "UrlTarget connect_transport",
-        "server.access": "Access Observer",
-        "server.access_log": "log_formatter",
-        "server.agent_host": "CommandHost Container Host MeasuredHost ProcessLimits WrappedHost",
-        "server.app": "App app",
-        "server.asgi": "headers_of",
-        "server.serve": "Server serve serving serving_asgi",
-        "server.server_limits": "Quotas ServerLimits",
-        "server.shared_host": "SharedHost",
-        "server.validation": "Refusal",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "client.http_transport": "HttpTransport",
+    "client.url_target": "UrlTarget connect_transport",
+    "server.access": "Access Observer",
+    "server.access_log": "log_formatter",
+    "server.agent_host": "CommandHost Container Host MeasuredHost ProcessLimits WrappedHost",
+    "server.app": "App app",
+    "server.asgi": "headers_of",
+    "server.serve": "Server serve serving serving_asgi",
+    "server.server_limits": "Quotas ServerLimits",
+    "server.shared_host": "SharedHost",
+    "server.validation": "Refusal",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

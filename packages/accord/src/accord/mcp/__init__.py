@@ -12,7 +12,7 @@ their tools, resources and prompts, in ACP's types. Nothing here depends on an a
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.mcp.catalog import (
@@ -26,16 +26,12 @@ if TYPE_CHECKING:
     from accord.mcp.server_transports import Surroundings as Surroundings
     from accord.schema.capabilities import mcp_capabilities as mcp_capabilities
 
-_HOMES = homes_of(
-    {
-        "catalog": "McpMessage McpPrompt McpResource McpResult McpTool",
-        "mcp_server": "McpServers",
-        "server_transports": "Surroundings",
-        ".schema.capabilities": "mcp_capabilities",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "catalog": "McpMessage McpPrompt McpResource McpResult McpTool",
+    "mcp_server": "McpServers",
+    "server_transports": "Surroundings",
+    ".schema.capabilities": "mcp_capabilities",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

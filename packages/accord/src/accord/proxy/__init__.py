@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.proxy.chain import (
@@ -18,15 +18,11 @@ if TYPE_CHECKING:
     from accord.proxy.link import ComponentFailure as ComponentFailure
     from accord.proxy.rust_trace import JsonsFile as JsonsFile
 
-_HOMES = homes_of(
-    {
-        "chain": "conduct_standard_streams read_component",
-        "link": "ComponentFailure",
-        "rust_trace": "JsonsFile",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "chain": "conduct_standard_streams read_component",
+    "link": "ComponentFailure",
+    "rust_trace": "JsonsFile",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.services.file_content import (
@@ -39,19 +39,15 @@ if TYPE_CHECKING:
     )
     from accord.services.terminal_service import ending_of as ending_of
 
-_HOMES = homes_of(
-    {
-        "file_service": "AgentWrite",
-        "file_content": "LineRange NotText decode texts",
-        "form_fields": "FormField",
-        "guarded_services": "Guarded UsePermissions",
-        "permission_question": "Ask Choice LEVELS Level command_of level_of",
-        "permission_service": "EVERYWHERE RememberedAnswer covered",
-        "terminal_service": "ending_of",
-    }
-)
-
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {
+    "file_service": "AgentWrite",
+    "file_content": "LineRange NotText decode texts",
+    "form_fields": "FormField",
+    "guarded_services": "Guarded UsePermissions",
+    "permission_question": "Ask Choice LEVELS Level command_of level_of",
+    "permission_service": "EVERYWHERE RememberedAnswer covered",
+    "terminal_service": "ending_of",
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

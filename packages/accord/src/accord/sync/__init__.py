@@ -50,39 +50,14 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "ConnectionBlock": "sync_connect",
-    "ElicitedUrl": ".agent.plain_turn",
-    "Hop": ".proxy.plain_hop",
-    "Login": ".agent.plain_turn",
-    "Neighbour": ".proxy.plain_hop",
-    "OpenDocument": "faces",
-    "PlanDocument": ".agent.plain_turn",
-    "RemoteAgent": "faces",
-    "RemoteClient": ".agent.plain_turn",
-    "RemoteSession": "faces",
-    "RemoteSubagent": "faces",
-    "RemoteTerminal": ".agent.plain_turn",
-    "Reply": "faces",
-    "RunningCompaction": ".agent.plain_turn",
-    "SentMessage": ".agent.plain_turn",
-    "Session": ".agent.plain_turn",
-    "SessionState": "faces",
-    "Subagent": ".agent.plain_turn",
-    "Suggestion": "faces",
-    "Suggestions": "faces",
-    "Task": ".agent.plain_turn",
-    "Tool": ".agent.plain_turn",
-    "Turn": ".agent.plain_turn",
-    "TurnPlan": ".agent.plain_turn",
-    "connect": "sync_connect",
-    "open": "sync_connect",
+    ".agent.plain_turn": (
+        "ElicitedUrl Login PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session Subagent "
+        "Task Tool Turn TurnPlan"
+    ),
+    ".proxy.plain_hop": "Hop Neighbour",
+    "faces": "OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion Suggestions",
+    "sync_connect": "ConnectionBlock connect open",
 }
 
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
-
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __all__, __getattr__, __dir__ = on_first_use(__name__, _HOMES)

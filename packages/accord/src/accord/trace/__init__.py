@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from accord.installation import homes_of, on_first_use
+from accord.installation import on_first_use
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 if TYPE_CHECKING:
@@ -128,10 +128,9 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_HOMES = homes_of({"trace_file": "FORMAT TraceFile TraceHeader follow read read_event read_header"})
-
-_HERE = "Direction IN OUT Observer TraceEvent Watch exit_event signal_name"
-__all__ = [*_HERE.split(), *_HOMES]  # noqa: PLE0604  # pyright: ignore[reportUnsupportedDunderAll]
+_HOMES = {"trace_file": "FORMAT TraceFile TraceHeader follow read read_event read_header"}
 
 if not TYPE_CHECKING:
-    __getattr__ = on_first_use(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = on_first_use(
+        __name__, _HOMES, "Direction IN OUT Observer TraceEvent Watch exit_event signal_name"
+    )
