@@ -11,13 +11,18 @@ import signal
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord import ConfigurationError
+from accord import ConfigurationError, DecodeError
 from accord.mistakes import nearest
 from accord.program import on_signals
 from accord.redaction import mask_urls
+from accord_check.agent.settings import DEMO, FIXTURE, PromptTexts, Settings, read_prompts
+from accord_check.checks import CHECKS, SCHEMAS, Check, checks_of, url_of
+from accord_check.report import ExpectationError, Report, apply_expectations, read_expectations
+from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif, as_text, check_as_json
 from accord_tools.cli import command
 from accord_tools.cli.command import (
     ENDED_WELL,
@@ -38,11 +43,7 @@ from accord_tools.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from accord_check.agent.settings import Settings
-    from accord_check.checks import Check
     from accord_check.client.scenario_run import ClientSettings
-    from accord_check.report import Report
-
 WIDEST = 110
 """Columns beyond which the report does not grow: long lines are hard to read."""
 
@@ -78,8 +79,6 @@ def _run_arguments(group: argparse._ActionsContainer, side: str, timeout: str) -
 
 
 def _revision(word: str) -> str:
-    from accord_check.checks import checks_of
-
     try:
         checks_of(word)
     except ConfigurationError as error:
@@ -88,8 +87,6 @@ def _revision(word: str) -> str:
 
 
 def _schema(word: str) -> str:
-    from accord_check.checks import SCHEMAS
-
     if word not in SCHEMAS:
         raise argparse.ArgumentTypeError(f"must be one of {', '.join(SCHEMAS)}, got {word!r}")
     return word
@@ -101,12 +98,8 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
     if options.schema is not None:
         report.follow(options.schema)
     if options.requirements is not None:
-        from accord_check.checks import checks_of
-
         report.count_only(checks_of(options.requirements), options.requirements)
     if options.expect is not None:
-        from accord_check.report import ExpectationError, apply_expectations, read_expectations
-
         try:
             apply_expectations(read_expectations(options.expect), report)
         except ExpectationError:
@@ -128,15 +121,11 @@ def _print(report: Report, options: argparse.Namespace) -> None:
     if options.json:
         print_line(_rendered(report, "report").rstrip("\n"))
         return
-    from accord_check.report_formats import as_text
-
     lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
     write_out("".join(f"{line}\n" for line in lines))
 
 
 def _rendered(report: Report, form: str) -> str:
-    from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
-
     forms: dict[str, Callable[[Report], str]] = {
         "report": lambda report: json.dumps(as_json(report), indent=2, ensure_ascii=False) + "\n",
         "junit": as_junit,
@@ -211,8 +200,6 @@ async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent
 
 
 def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> Settings:
-    from accord_check.agent.settings import DEMO, FIXTURE, PromptTexts, Settings, read_prompts
-
     is_demo = agent.is_demo or agent.words[-2:] == ["accord", "demo"]
     usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else PromptTexts()
     prompts = read_prompts(options.prompts) if options.prompts else usual
@@ -297,8 +284,6 @@ async def _checked_client(options: argparse.Namespace, settings: ClientSettings)
 
 
 async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
-    from dataclasses import replace
-
     from accord_check.client.client_run import BY_HAND, check_by_hand
 
     stop = asyncio.Event()
@@ -417,7 +402,6 @@ def _trace_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from accord import DecodeError
     from accord_check.trace_judge import BOTH, report_on_trace
 
     try:
@@ -435,9 +419,6 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from accord_check.checks import CHECKS
-    from accord_check.report_formats import check_as_json
-
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
     if options.json:
         print_json([check_as_json(check) for check in checks])
@@ -453,9 +434,6 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from accord_check.checks import CHECKS
-    from accord_check.report_formats import check_as_json
-
     check = CHECKS.get(options.id)
     if check is None:
         hint = nearest(options.id, list(CHECKS)) or "; `accord check list` prints all"
@@ -468,8 +446,6 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _explained(check: Check) -> list[str]:
-    from accord_check.checks import url_of
-
     side = {"both": "either side", "transport": "either side"}.get(check.of, f"the {check.of}")
     rows: list[tuple[str, Any]] = [
         ("demands", f"{side} {check.clause}"),

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord import AccordError, ConfigurationError
+from accord.program import run_until_the_end
+from accord.proxy import ComponentFailure, JsonsFile, conduct_standard_streams, read_component
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
@@ -17,7 +19,6 @@ from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord import Target
-    from accord.proxy import ComponentFailure
     from accord.trace import Observer
 
 EPILOG = """\
@@ -59,9 +60,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.program import run_until_the_end
-    from accord.proxy import conduct_standard_streams
-
     name = options.name or "accord conduct"
     given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)
     if not given and not as_proxy:
@@ -86,8 +84,6 @@ def run(options: argparse.Namespace) -> int:
 @contextmanager
 def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
     """The recording that `--trace` names: our trace, or one in the form of the Rust SDK's conductor."""
-    from accord.proxy import JsonsFile
-
     if options.trace is None or not options.trace.endswith(JsonsFile.SUFFIX):
         with recorded_trace(options, name, role="conductor", peer=peer) as trace:
             yield trace
@@ -113,8 +109,6 @@ def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]
 
 
 def _target(written: str, place: int, is_proxy: bool) -> Target:
-    from accord.proxy import read_component
-
     try:
         return read_component(written, _teller(f"proxy {place}" if is_proxy else "agent"))
     except ConfigurationError as error:

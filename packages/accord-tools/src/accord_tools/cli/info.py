@@ -7,17 +7,17 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from accord import AccordError
+from accord import AccordError, RemoteAgent, RemoteSession, connect, run as run_loop
 from accord.redaction import mask_urls
+from accord.schema import codec
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, one_line
-
-if TYPE_CHECKING:
-    from accord import RemoteAgent, RemoteSession
+from accord_tools.cli.login import log_in
+from accord_tools.cli.session_options import trial_session
 
 EPILOG = """\
 examples:
@@ -43,8 +43,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord import run as run_loop
-
     about = run_loop(_learned(options, chosen_agent(options)))
     if options.json:
         print_json(about)
@@ -54,9 +52,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _learned(options: argparse.Namespace, chosen: ChosenAgent) -> dict[str, Any]:
-    from accord import connect
-    from accord_tools.cli.login import log_in
-
     where = chosen.target()
     begun = time.monotonic()
     async with connect(where, versions=protocol_versions(options)) as remote:
@@ -69,8 +64,6 @@ async def _learned(options: argparse.Namespace, chosen: ChosenAgent) -> dict[str
 
 
 def _agent(remote: RemoteAgent, started: float, where: str) -> dict[str, Any]:
-    from accord.schema import codec
-
     info = remote.info
     return {
         "name": remote.name,
@@ -85,8 +78,6 @@ def _agent(remote: RemoteAgent, started: float, where: str) -> dict[str, Any]:
 
 
 async def _session(remote: RemoteAgent) -> dict[str, Any]:
-    from accord_tools.cli.session_options import trial_session
-
     begun = time.monotonic()
     try:
         async with trial_session(remote) as session:
@@ -111,8 +102,6 @@ async def _commands(session: RemoteSession) -> None:
 
 
 def _offered(session: RemoteSession) -> dict[str, Any]:
-    from accord.schema import codec
-
     state = session.state
     return {
         "mode": state.mode,

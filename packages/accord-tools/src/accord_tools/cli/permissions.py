@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from accord import RememberedAnswers
 from accord.printable import label
+from accord.services import RememberedAnswer
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import permission_arguments, policy_of
-
-if TYPE_CHECKING:
-    from accord import RememberedAnswers
-    from accord_tools.configuration.permission_rules import PermissionRule
+from accord_tools.configuration.permission_rules import (
+    DefaultLevel,
+    PermissionRule,
+    chosen_rules,
+    default_level,
+    permission_rules,
+)
+from accord_tools.configuration.trust import distrust
 
 EPILOG = """\
 examples:
@@ -51,9 +56,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord import RememberedAnswers
-    from accord_tools.configuration.permission_rules import DefaultLevel, default_level, permission_rules
-
     folder = Path(os.path.realpath(options.cwd))
     settings = chosen_agent(options).settings
     level = DefaultLevel(options.allow, "--allow") if options.allow else default_level(folder, settings)
@@ -78,10 +80,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAnswers) -> int:
-    from accord.services import RememberedAnswer
-    from accord_tools.configuration.permission_rules import chosen_rules
-    from accord_tools.configuration.trust import distrust
-
     found = chosen_rules(rules, ["" if word == "all" else word for word in words])
     for word, meant in found.items():
         if word and len(meant) != 1:

@@ -6,6 +6,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from accord import StdioTransport
+from accord.program import run_until_the_end
+from accord.testing import RecordedAgent, RecordedClient
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_line
@@ -42,10 +45,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_agent(path: str, options: argparse.Namespace) -> int:
-    from accord import StdioTransport
-    from accord.program import run_until_the_end
-    from accord.testing import RecordedAgent
-
     if options.agent or options.named:
         raise WrongUsage("--as agent plays the agent itself; leave the agent out, or use --as client")
     try:
@@ -61,8 +60,6 @@ def _as_agent(path: str, options: argparse.Namespace) -> int:
 
 
 def _as_client(path: str, options: argparse.Namespace) -> int:
-    from accord.testing import RecordedClient
-
     if not options.agent and options.named is None:
         raise WrongUsage("name the agent to drive: accord replay FILE --as client -- COMMAND..., or -a AGENT")
     agent = chosen_agent(options)

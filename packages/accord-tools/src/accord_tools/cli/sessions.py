@@ -7,20 +7,20 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord import AccordError
+from accord import AccordError, RemoteAgent, RemoteSession, connect, run as run_loop
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table, user_agrees
+from accord_tools.cli.events import WireUpdates
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.login import log_in
 from accord_tools.cli.session_options import absolute, find_session, login_argument
+from accord_tools.configuration import last_sessions
+from accord_tools.configuration.last_sessions import KnownSession, known_sessions
 from accord_tools.presentation.quantities import minute_of
-
-if TYPE_CHECKING:
-    from accord import RemoteAgent, RemoteSession
-    from accord_tools.configuration.last_sessions import KnownSession
 
 EPILOG = """\
 examples:
@@ -63,14 +63,9 @@ def _with_agent(
     """Run this command with a connection to the agent that the options choose, and the agent's program."""
 
     def run_it(options: argparse.Namespace) -> int:
-        from accord import run as run_loop
-
         chosen = chosen_agent(options)
 
         async def connected() -> int:
-            from accord import connect
-            from accord_tools.cli.login import log_in
-
             where = chosen.target()
             async with connect(where, versions=protocol_versions(options), unstable=unstable) as remote:
                 await log_in(options, remote)
@@ -97,8 +92,6 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
-    from accord_tools.configuration.last_sessions import known_sessions
-
     folder = None if options.all else absolute(options.cwd)
     if not remote.capabilities.sessions.list:
         print_error("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
@@ -138,8 +131,6 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
-    from accord_tools.cli.events import WireUpdates
-
     past = WireUpdates(sys.maxsize)
     remote.peer.connection.observe(past)
     session = await _loaded(remote, program, options.session)
@@ -178,8 +169,6 @@ async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSessio
 
 async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
     """The session that is meant. One that is not known is refused only if the agent lists its sessions."""
-    from accord_tools.configuration.last_sessions import KnownSession
-
     found = await find_session(remote, program, given)
     if found is None and remote.capabilities.sessions.list:
         raise WrongUsage(f"no session has an id that starts with {given!r}; accord sessions list --all shows them")
@@ -241,8 +230,6 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
-    from accord_tools.configuration import last_sessions
-
     if not remote.capabilities.sessions.delete:
         raise AccordError("the agent cannot delete sessions")
     found = [(await _found(remote, program, given)).id for given in options.sessions]

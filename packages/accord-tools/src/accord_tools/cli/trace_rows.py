@@ -7,9 +7,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.printable import columns, cut, label
+from accord.trace import TraceHeader, follow, read, read_header
+from accord.trace.query import FILTERS, TEXT, Filter, FilterError, parse_filter
+from accord.trace.trace_entries import Entry, entries
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import streams, width, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
@@ -18,9 +22,6 @@ from accord_tools.presentation.quantities import seconds_in_words
 
 if TYPE_CHECKING:
     from accord import TraceEvent
-    from accord.trace import TraceHeader
-    from accord.trace.query import Filter
-    from accord.trace.trace_entries import Entry
     from accord_tools.presentation.appearance import Appearance, Style
 
 SHOW_EPILOG = """\
@@ -66,16 +67,11 @@ def grep_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _filter_lines() -> list[str]:
-    from accord.trace.query import FILTERS, TEXT
-
     rows = [(", ".join(key.examples), key.shows) for key in FILTERS.values() if not key.is_of_page]
     return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
 
 
 def run_show(options: argparse.Namespace) -> int:
-    from accord.trace import read_header
-    from accord.trace.trace_entries import entries
-
     given, words = _file_and_filters(options.words)
     path = find_trace(given)
     with readable_trace(path):
@@ -92,9 +88,6 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def run_grep(options: argparse.Namespace) -> int:
-    from accord.trace import read, read_header
-    from accord.trace.trace_entries import entries
-
     try:
         pattern = re.compile(options.pattern, re.IGNORECASE if options.ignore_case else 0)
     except re.error as error:
@@ -118,16 +111,12 @@ def _matches(pattern: re.Pattern[str], entry: Entry) -> bool:
 
 def _file_and_filters(words: list[str]) -> tuple[str | None, list[str]]:
     """The first word is a file if it is one, or looks like the name of one and not like a filter."""
-    from pathlib import Path
-
     if words and (words[0] == "-" or Path(words[0]).is_file() or not re.match(r'-?[a-z]+:|"', words[0])):
         return words[0], words[1:]
     return None, words
 
 
 def _filter(words: list[str], role: str) -> Filter:
-    from accord.trace.query import FilterError, parse_filter
-
     try:
         return parse_filter(" ".join(words), role)
     except FilterError as error:
@@ -135,8 +124,6 @@ def _filter(words: list[str], role: str) -> Filter:
 
 
 def _events(path: str, *, follows: bool) -> Iterator[TraceEvent]:
-    from accord.trace import follow, read
-
     if path == "-":
         yield from read(sys.stdin.buffer)
     elif not follows:

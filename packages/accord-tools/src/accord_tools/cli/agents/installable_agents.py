@@ -17,7 +17,10 @@ from accord_tools.cli.agent_setup import confirmed, described_entry, install_sho
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.configuration.agents_file import project_file
 from accord_tools.presentation.quantities import size_in_words
+from accord_tools.registry import RegistryError, downloads, installed_agents
+from accord_tools.registry.agent_index import FRESH, AgentIndex, load_index
 from accord_tools.registry.entry import (
     PLATFORMS,
     Kind,
@@ -28,13 +31,10 @@ from accord_tools.registry.entry import (
     here,
     is_newer,
 )
+from accord_tools.registry.installed_agents import ALIASES, InstalledAgent, find_installed, split_name
 
 if TYPE_CHECKING:
-    from accord_tools.registry import RegistryError
-    from accord_tools.registry.agent_index import AgentIndex
     from accord_tools.registry.downloads import LockedAgent
-    from accord_tools.registry.installed_agents import InstalledAgent
-
 KINDS = ["binary", "npx", "uvx"]
 REQUIRE_HASH = "refuse an agent, or any package that it needs, without a checksum in its index"
 CHANGES = 3
@@ -48,8 +48,6 @@ def index_arguments(parser: argparse.ArgumentParser) -> None:
 
 def index_of(options: argparse.Namespace) -> AgentIndex:
     """Return the registry's list; problems with it are printed on standard error."""
-    from accord_tools.registry.agent_index import FRESH, load_index
-
     if options.offline and options.refresh:
         raise WrongUsage("--offline and --refresh exclude each other")
     index = load_index(offline=options.offline, fresh=0.0 if options.refresh else FRESH)
@@ -62,8 +60,6 @@ def index_of(options: argparse.Namespace) -> AgentIndex:
 
 def entry_of(index: AgentIndex, name: str) -> RegistryEntry:
     """The agent that a name means; an unknown name is wrong usage."""
-    from accord_tools.registry.installed_agents import ALIASES, split_name
-
     agent_id = (split_name(name) or (name, None))[0]
     entry = index.find(agent_id) or index.find(ALIASES.get(agent_id, agent_id))
     if entry is None:
@@ -84,8 +80,6 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
-    from accord_tools.registry import RegistryError, installed_agents
-
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
     platform = here() if options.platform is None else Platform.of(options.platform)
@@ -174,8 +168,6 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
-    from accord_tools.registry import installed_agents
-
     agent = installed_agents.find_installed(options.name)
     try:
         entry = entry_of(index := index_of(options), options.name)
@@ -256,7 +248,6 @@ def _install_one(
     options: argparse.Namespace, index: AgentIndex, name: str, locks: dict[str, LockedAgent] | None
 ) -> None:
     from accord_tools.registry.install_agent import InstallOptions, already_installed
-    from accord_tools.registry.installed_agents import split_name
 
     entry = entry_of(index, name)
     lock = None
@@ -295,9 +286,6 @@ def update_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_update(options: argparse.Namespace) -> int:
     """Install newer versions of installed agents."""
-    from accord_tools.registry import installed_agents
-    from accord_tools.registry.installed_agents import find_installed
-
     agents = [_known(name, find_installed(name)) for name in options.names] or list(installed_agents.all_installed())
     index = index_of(options)
     newer = [
@@ -328,7 +316,6 @@ def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
 
 def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
     """Update one agent; a failure leaves the installed version, and does not stop the others."""
-    from accord_tools.registry import installed_agents
     from accord_tools.registry.install_agent import InstallOptions
 
     entry = index.find(agent.id)
@@ -352,9 +339,6 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
 
 def remove_installed(name: str) -> bool:
     """Remove an agent of the registry that is installed; returns False if there is none of this name."""
-    from accord_tools.registry import installed_agents
-    from accord_tools.registry.installed_agents import find_installed, split_name
-
     agent = find_installed(name)
     if agent is None:
         return False
@@ -384,9 +368,6 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_lock(options: argparse.Namespace) -> int:
     """Write the installed versions into .accord/agents.lock."""
-    from accord_tools.registry import downloads, installed_agents
-    from accord_tools.registry.installed_agents import find_installed
-
     path = lock_path()
     old = downloads.read_lock(path) if path.exists() else {}
     names: list[str] = options.names or list(old)
@@ -409,7 +390,6 @@ def run_lock(options: argparse.Namespace) -> int:
 
 def lock_path() -> Path:
     """The lock file of the project: beside the project's file with agents, or in this folder."""
-    from accord_tools.configuration.agents_file import project_file
     from accord_tools.registry.downloads import LOCK_FILE
 
     for folder in (Path.cwd(), *Path.cwd().parents):
@@ -425,8 +405,6 @@ def forget_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_forget(options: argparse.Namespace) -> int:
     """Forget the checksums of an agent's versions that were installed here."""
-    from accord_tools.registry import downloads
-
     count = downloads.forget(options.name)
     if count == 0:
         raise WrongUsage(f"no checksum of {options.name!r} is remembered")

@@ -13,21 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from accord import ConfigurationError
 from accord.installation import TRANSPORTS, PluginError, plugin_for_scheme, scheme_of
+from accord.mistakes import nearest
 from accord.printable import label
 from accord.redaction import mask_urls
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import known_agents
+from accord_tools.cli.agent_setup import described_file
 from accord_tools.cli.agents.installable_agents import remove_installed
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import ALLOW
+from accord_tools.configuration import agents_file
+from accord_tools.configuration.agent_settings import AgentSettings, is_path, without_secrets
+from accord_tools.configuration.agents_file import IN_PROJECT, base_of, project_file, read_file, user_file
+from accord_tools.configuration.trust import is_trusted, trust
+from accord_tools.registry import RegistryError
+from accord_tools.registry.agent_index import load_index
+from accord_tools.registry.entry import in_words, is_newer
+from accord_tools.registry.installed_agents import InstalledAgent, all_installed, current
 
 if TYPE_CHECKING:
-    from accord_tools.configuration.agent_settings import AgentSettings
     from accord_tools.configuration.resolve_agent import KnownAgent
-    from accord_tools.registry.installed_agents import InstalledAgent
-
 CLIENTS = ["zed", "jetbrains", "acpx"]
 
 
@@ -37,9 +44,6 @@ def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.S
 
 def run_list(options: argparse.Namespace) -> int:
     """List the agents."""
-    from accord_tools.configuration.trust import is_trusted
-    from accord_tools.registry.installed_agents import all_installed
-
     known, installed = known_agents(), list(all_installed())
     if options.json:
         named = [_plain(agent) for agent in known]
@@ -65,9 +69,6 @@ def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
 
 def _listed() -> dict[str, str]:
     """Return the versions in the registry's list, as far as it is cached on this machine."""
-    from accord_tools.registry import RegistryError
-    from accord_tools.registry.agent_index import load_index
-
     try:
         return {entry.id: entry.version for entry in load_index(offline=True)}
     except (ConfigurationError, RegistryError):
@@ -75,8 +76,6 @@ def _listed() -> dict[str, str]:
 
 
 def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, str, str, str]:
-    from accord_tools.registry.entry import in_words, is_newer
-
     new = listed.get(agent.id, agent.version)
     more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
     state = "installed" if agent.is_whole else "not found"
@@ -97,15 +96,11 @@ def _plain_installed(agent: InstalledAgent) -> dict[str, Any]:
 
 
 def _state(agent: KnownAgent) -> str:
-    from accord_tools.configuration.trust import is_trusted
-
     if agent.is_hidden:
         return "hidden"
     if not is_trusted(agent.file):
         return "not trusted"
     if agent.settings.registry is not None:
-        from accord_tools.registry.installed_agents import current
-
         return "installed" if current(agent.settings.registry) is not None else "not installed"
     return "url" if agent.settings.url else "found" if found(agent) else "not found"
 
@@ -123,8 +118,6 @@ def found(agent: KnownAgent) -> str | None:
 
 
 def _plain(agent: KnownAgent) -> dict[str, Any]:
-    from accord_tools.configuration.trust import is_trusted
-
     settings = agent.settings
     return {
         "name": agent.name,
@@ -174,9 +167,6 @@ def _project_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def run_add(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import agents_file
-    from accord_tools.configuration.agent_settings import AgentSettings
-
     if [bool(options.agent), bool(options.url), bool(options.registry)].count(True) != 1:
         raise WrongUsage("give either --url URL, --registry ID or a command: accord agents add NAME -- COMMAND")
     config = dict(_pair("--set", given) for given in options.settings)
@@ -212,8 +202,6 @@ def run_add(options: argparse.Namespace) -> int:
 
 
 def run_remove(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import agents_file
-
     path = _file(options)
     if not options.project and options.name not in known_agents().names and remove_installed(options.name):
         return ENDED_WELL
@@ -224,16 +212,12 @@ def run_remove(options: argparse.Namespace) -> int:
 
 
 def run_default(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import agents_file
-
     known = known_agents()
     if options.name is None and not options.none:
         name = next((agent.name for agent in known if agent.is_default), None)
         print_line("No default: the built-in demo agent is used." if name is None else name)
         return ENDED_WELL
     if options.name is not None and options.name not in known.names:
-        from accord.mistakes import nearest
-
         raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
     path = _file(options)
     agents_file.set_default(path, None if options.none else options.name)
@@ -243,18 +227,12 @@ def run_default(options: argparse.Namespace) -> int:
 
 def _trust_own_change(options: argparse.Namespace) -> None:
     """Trust a project's file that the user has just changed, if it was trusted before or is new."""
-    if options.project and options.may_trust:
-        from accord_tools.configuration.trust import trust
-
-        if (file := known_agents().project) is not None:
-            trust(file)
+    if options.project and options.may_trust and (file := known_agents().project) is not None:
+        trust(file)
 
 
 def _file(options: argparse.Namespace) -> Path:
     """The file to change."""
-    from accord_tools.configuration.agents_file import IN_PROJECT, project_file, user_file
-    from accord_tools.configuration.trust import is_trusted
-
     if not options.project:
         return user_file()
     known = known_agents().project
@@ -264,8 +242,6 @@ def _file(options: argparse.Namespace) -> Path:
 
 def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None:
     """Return the command in the file; None if the agent has a URL."""
-    from accord_tools.configuration.agent_settings import is_path
-
     if not options.agent:
         return None
     program, *rest = options.agent
@@ -275,8 +251,6 @@ def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None
 
 def _stored(file: Path, options: argparse.Namespace, given: str | None) -> str | None:
     """A path of the command line as the file has it: absolute, or relative to the project for a project's file."""
-    from accord_tools.configuration.agents_file import base_of
-
     if given is None:
         return None
     there = Path(os.path.normpath(Path.cwd() / Path(given).expanduser()))
@@ -310,9 +284,6 @@ def trust_arguments(_parser: argparse.ArgumentParser) -> None:
 
 
 def run_trust(_options: argparse.Namespace) -> int:
-    from accord_tools.cli.agent_setup import described_file
-    from accord_tools.configuration.trust import trust
-
     if (file := known_agents().project) is None:
         raise WrongUsage("no project's file: no .accord/agents.toml in this folder or above it")
     trust(file)
@@ -327,7 +298,6 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """Print the settings with which another client starts an agent."""
-    from accord_tools.configuration.agent_settings import without_secrets
     from accord_tools.configuration.other_clients import settings_file, snippet
     from accord_tools.configuration.resolve_agent import resolve
 
@@ -363,8 +333,6 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_import(options: argparse.Namespace) -> int:
     """Add the agents of another client's settings to your file."""
-    from accord_tools.configuration import agents_file
-    from accord_tools.configuration.agents_file import read_file, user_file
     from accord_tools.configuration.other_clients import read_agents, settings_file
 
     path = Path(options.file) if options.file else settings_file(options.client)
