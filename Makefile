@@ -90,13 +90,18 @@ test-sample: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
 
 # requirements/test.txt first, then the oldest or the newest releases of each extra that pyproject.toml allows; what that
-# changes is printed. openai-agents is left out: it would hold back websockets among the newest.
+# changes is printed. openai-agents would hold back websockets among the newest: its tests have an environment of their
+# own, which nothing keeps.
 test-oldest: RELEASES := lowest-direct
 test-newest: RELEASES := highest
 test-oldest test-newest: test-%: | $(VENV)/.uv
 	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
 	@$(FOR) --quiet -r requirements/test.txt $(EDITABLE)
 	@$(FOR) --upgrade --resolution $(RELEASES) -e packages/accord[all] -e packages/accord-tools[agent,cli] -e packages/accord-adapters[$(FRAMEWORKS)] "opentelemetry-sdk>=1.30"
+	@$(BIN)/python -m uv run --quiet --isolated --no-project --python .venv-$*/bin/python --resolution $(RELEASES) \
+		$$(sed -n '/^pytest\|^hypothesis/s/^/--with /p' requirements/test.txt) \
+		$(EDITABLE:-e=--with-editable) --with accord-adapters[openai-agents] \
+		python -m pytest -q packages/accord-adapters/tests/adapters -k openai_agents
 	@.venv-$*/bin/python -m tests -n $(JOBS) --share $(SHARE)
 FOR = $(BIN)/python -m uv pip install --python .venv-$*/bin/python
 FRAMEWORKS := claude-agent-sdk,langgraph,llama-index,official-sdk,pydantic-ai

@@ -86,6 +86,16 @@ def test_all_stands_for_every_extra_of_a_package(package):
     assert f"{package}[{','.join(sorted(set(extras) - {'all'}))}]" in extras["all"]
 
 
+@pytest.mark.parametrize("target", ["test-oldest", "test-newest"])
+def test_the_oldest_and_the_newest_releases_of_every_extra_are_tested(target):
+    commands = subprocess.run(["make", "-n", target], check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    tested = re.findall(r"(accord[\w-]*)\[([\w,-]+)\]", commands)
+    extras = {extra for package, names in tested for extra in names.split(",") if (package, extra) != ("accord", "all")}
+    of_library = tomllib.loads((ROOT / "packages/accord/pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert ("accord", "all") in tested
+    assert extras == EXTRAS.keys() - of_library.keys()
+
+
 def test_each_extra_names_the_package_that_has_it():
     for extra in EXTRAS:
         declared = tomllib.loads(
