@@ -27,6 +27,22 @@ def test_a_forgotten_await_of_what_was_kept_in_a_variable_is_named_too(user):
     assert "Turn.think is not awaited, so it does nothing" in user.accord("run", "hi", "--", "mine.py").stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("async def f(): g()\n    await f()", "g() is not awaited, so it does nothing: write `await g()`"),
+        ("if turn.text: turn.say('a')", "turn.say('a') is not awaited, so it does nothing: write `await turn.say('a')`"),
+        ("await g(); turn.say(\n        'a'\n    )", "write `await turn.say( 'a' )`"),
+        ("x = [turn.say('a')]\n    x = 5", "line 10: a call of Turn.say is not awaited, so it does nothing"),
+    ],
+)
+def test_only_the_forgotten_call_of_a_line_is_shown(user, line, says):
+    program = "import accord\nasync def g(): ...\n\n\nagent = accord.Agent('mine')\n@agent.on_prompt\n"
+    user.write("mine.py", f"{program}async def reply(turn):\n    await g()\n    {line}\nagent.run()\n")
+    (said,) = user.accord("run", "hi", "--", "mine.py").stderr.splitlines()
+    assert says in said
+
+
 def test_a_plain_dialogue_names_a_forgotten_await(user):
     user.write("mine.py", HEAD + "async def reply(turn):\n    turn.say('lost')\n")
     done = user.accord("chat", "--plain", "--", "mine.py", input="hi\n")

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import inspect
@@ -45,31 +45,44 @@ def forgotten_awaits_are_logged() -> Generator[None]:
     usual = warnings.showwarning
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: Any, **named: Any
     ) -> None:
         found = re.search(_WARNING, str(message)) if issubclass(category, RuntimeWarning) else None
         if found is None:
-            usual(message, category, filename, lineno, file, line)
-        elif filename.startswith(_OWN):  # it was stored in a variable, and thrown away with the author's function
-            log.warning("a call of %s %s: write `await` before it", found["name"], NOT_AWAITED)
-        else:
-            written = linecache.getline(filename, lineno).strip() or found["name"]
-            if re.search(r"\bawait\b", written):  # another call of the line is awaited
-                written, before = f"the call of {found['name']}", "(await ...) around it"
-            else:
-                before = f"await {written}"
-            log.warning("%s, line %d: %s %s: write `%s`", filename, lineno, written, NOT_AWAITED, before)
+            usual(message, category, filename, lineno, *more, **named)
+            return
+        name = found["name"].replace("SessionUpdates.send", "Turn.say")
+        # Without a place it was stored in a variable, and thrown away with the author's function.
+        place = "" if filename.startswith(_OWN) else f"{filename}, line {lineno}: "
+        written = place and _written_call("".join(linecache.getlines(filename)), lineno, name)
+        remedy = f"`await {written}`" if written else "`await` before it"
+        log.warning("%s%s %s: write %s", place, written or f"a call of {name}", NOT_AWAITED, remedy)
 
     warnings.showwarning = show
     try:
         yield
     finally:
         warnings.showwarning = usual
+
+
+def _written_call(source: str, line: int, coroutine: str) -> str:
+    """Return the call in this line that made a coroutine with this name; nothing if it is not certain which.
+
+    >>> _written_call("if done: turn.say('x')", 1, "Turn.say"), _written_call("kept = None", 1, "Turn.say")
+    ("turn.say('x')", '')
+    """
+    import ast
+
+    try:
+        nodes = [node for node in ast.walk(ast.parse(source)) if getattr(node, "lineno", None) == line]
+    except SyntaxError:  # the file has changed
+        return ""
+    awaited = [node.value for node in nodes if isinstance(node, ast.Await)]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node not in awaited]
+    name = coroutine.rpartition(".")[2]
+    named = [call for call in calls if name in (getattr(call.func, "attr", ""), getattr(call.func, "id", ""))]
+    texts = {" ".join((ast.get_source_segment(source, call) or "").split()) for call in named}
+    return texts.pop() if len(texts) == 1 else ""
 
 
 class ForgottenAwaits:
@@ -186,11 +199,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown word: the known word that is meant, if one is close."""
+    """The end of an error about an unknown word: the known word that is meant, if one is close.
+
+    >>> meant("--modle", ["--model"]), meant("--nosuch", ["--schema"])
+    ('; did you mean --model?', '')
+    """
     import difflib  # errors are rare
 
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    known = {it.lstrip("-"): it for it in known}  # equal dashes are no similarity
+    close = difflib.get_close_matches(word.lstrip("-"), known, n=1, cutoff=0.65)
+    return f"; did you mean {known[close[0]]}?" if close else ""
 
 
 _LONGEST = 60

@@ -9,8 +9,8 @@ does an error that prevents the file from being loaded. Tracebacks have the auth
 library.
 
 A blocked event loop is detected from outside: a thread asks the loop for a sign of life, and if none comes in time, it
-examines the main thread, twice. It reports a frame of the author that is there both times. The library and the standard
-library are never blamed, so a machine that is merely busy is not reported.
+examines the main thread, twice. It reports a frame of the author that is there both times. What Accord does on the
+author's behalf, such as starting a process, is never blamed, so a machine that is merely busy is not reported.
 """
 
 from __future__ import annotations
@@ -44,14 +44,8 @@ PATIENCE = 0.25
 BETWEEN = 0.05
 """Seconds between a sign of life and the next question for one."""
 
-_LIBRARIES = tuple(
-    f"{folder}{os.sep}"
-    for folder in (
-        Path(accord.__file__).parent,
-        Path(__file__).parents[1],
-        *map(sysconfig.get_path, ("stdlib", "purelib")),
-    )
-)
+_OURS = (f"{Path(accord.__file__).parent}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
+_LIBRARIES = (*_OURS, *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib")))
 
 Kind = Literal["never awaited", "blocked", "error", "warning", "hint"]
 
@@ -192,10 +186,10 @@ class LoopWatch(threading.Thread):
 
 
 def _author_frame() -> FrameType | None:
-    """The innermost frame of the main thread that is not of a library."""
+    """The innermost frame of the main thread that is not of a library; None if it has called Accord."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None and _is_library(frame.f_code.co_filename):
-        frame = frame.f_back
+        frame = None if frame.f_code.co_filename.startswith(_OURS) else frame.f_back
     return frame
 
 
