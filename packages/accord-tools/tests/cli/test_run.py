@@ -151,8 +151,9 @@ def test_the_agent_learns_the_version_of_accord(bench: Bench) -> None:
     assert f"'clientInfo': {{'name': 'accord', 'version': '{accord.__version__}'" in bench.noted("initialize")
 
 
-def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
-    assert bench.accord("run", "-", input="Grüße", encoding="utf-8").returncode == 0
+@pytest.mark.parametrize("arguments", [["-"], [], ["-v"]])
+def test_the_prompt_can_come_from_standard_input(bench: Bench, arguments: list[str]) -> None:
+    assert bench.accord("run", *arguments, input="Grüße", encoding="utf-8").returncode == 0
     assert "Grüße" in bench.noted("session/prompt")
 
 

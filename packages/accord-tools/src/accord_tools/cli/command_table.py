@@ -134,7 +134,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, *arguments: Any, **named: Any) -> tuple[Any, list[str]]:
         """Read the arguments; words that may be left out may also follow options, as in `hosts URL --json sessions`."""
         words = [it.nargs for it in self._get_positional_actions()]
-        if argparse.OPTIONAL not in words[1:] or self._is_intermixed:
+        if argparse.OPTIONAL not in words or self._is_intermixed:
             return super().parse_known_args(*arguments, **named)
         self._is_intermixed = True
         return self.parse_known_intermixed_args(*arguments, **named)  # which calls this method

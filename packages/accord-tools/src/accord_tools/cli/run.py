@@ -4,7 +4,7 @@ This file owns the options and the prompt; `TurnRunner` runs the turn, and a `Vi
 An error is one line on stderr; a trace that could not be written has its own line. The exit code is the outcome of the
 turn, and no process of the agent is left.
 
-    accord run -                  the prompt is what comes on standard input, until its end
+    accord run                    the prompt is what comes on standard input, until its end
     git diff | accord run "Why?"  what comes is a second block of the prompt
 
 The second form reads only input that somebody sent: a file or a pipe, never a terminal or /dev/null. A pipe may be one
@@ -159,7 +159,7 @@ examples:
   accord run "What is in here?" -- gemini --acp     start an agent by command
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
   git diff | accord run "Review this" -- my-agent   send piped text after the prompt
-  git diff | accord run - -- my-agent               read the whole prompt from a pipe
+  accord run < prompt.txt                           read the whole prompt from a file
   accord run "What is this?" --attach shot.png      send a file with it
   accord run "Hi" -a gemini                         use an agent that `accord agents` lists
   accord run "Hi" -- my_agent.py                    start an agent of a Python file
@@ -207,11 +207,13 @@ FLUSH = 0.5
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
+    parser.usage = "accord run [options] [PROMPT] [-a NAME | -- COMMAND...]"
     parser.add_argument(
         "prompt",
+        nargs="?",
+        default="-",
         metavar="PROMPT",
-        help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
+        help="the prompt; a file or pipe at standard input is sent after it, or is the prompt if this is - or absent",
     )
     option(
         parser,
@@ -324,7 +326,7 @@ def _content(options: argparse.Namespace) -> list[str | Path]:
         text = options.prompt
         piped = piped_input(options.start_timeout) if text.strip() else None
     if not text.strip():
-        raise WrongUsage("PROMPT must not be empty")
+        raise WrongUsage("PROMPT must not be empty; write it, or send it to standard input")
     # Some agents join the blocks without a space.
     return [text, *([f"\nStandard input:\n{piped}"] if piped else []), *files]
 
