@@ -54,6 +54,13 @@ def test_a_program_without_mistakes_ends_well_and_says_nothing(user):
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
 
 
+def test_what_is_printed_among_the_messages_is_reported_once(user):
+    user.write("mine.py", f"print('loading')\n{HEAD}{REPLY}agent.run()\n")
+    errors = user.accord("dev", "mine.py", "hello").stderr
+    assert errors.count("loading") == 1
+    assert "print logs and notices to standard error" in errors
+
+
 def mistakes_of(user, file: str, role: str = "agent") -> tuple[int, list[Mistake]]:
     """What the process of the program reports when its client leaves at once."""
     done = subprocess.run(
@@ -76,7 +83,12 @@ def mistakes_of(user, file: str, role: str = "agent") -> tuple[int, list[Mistake
         ("import nowhere\n", "error", "ModuleNotFoundError: No module named 'nowhere'", 'File "mine.py", line 1'),
         ("x = 1\n", "error", "mine.py has no agent", "agent = accord.Agent('NAME')"),
         (f"{HEAD}{REPLY}other = accord.Agent('other')\n", "error", "name one as mine.py:agent or mine.py:other", ""),
-        ("import accord\naccord.Agent('mine').run()\n", "error", "no function answers prompts", 'mine.py", line 2'),
+        (
+            "import accord\naccord.Agent('mine').run()\n",
+            "error",
+            "no function answers prompts",
+            "  File \"mine.py\", line 2, in <module>\n    accord.Agent('mine').run()",
+        ),
         (HEAD + REPLY, "hint", "mine.py does not run its agent", "add as the last line: agent.run()"),
     ],
 )
@@ -88,6 +100,7 @@ def test_what_keeps_a_program_from_running_is_named(user, program, kind, title, 
     assert mistake.kind == kind
     assert title in mistake.title
     assert details in mistake.details
+    assert "uvloop" not in mistake.details
     assert "accord/" not in mistake.details
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import shlex
 import subprocess
@@ -87,6 +88,7 @@ class Mistakes:
                 self._view.note("The messages are not judged: accord-check is not installed.")
             return
         self._judge = Judge("out")
+        logging.getLogger("accord").addHandler(logging.NullHandler())  # its warnings would repeat the findings
 
     def observe(self, event: TraceEvent) -> None:
         """Judge an event of the wire."""

@@ -146,7 +146,7 @@ def mistake_of(error: BaseException, title: str) -> Mistake:
         details = list(found.format())
     else:
         details = [*found.stack.format(), *text]
-    return Mistake("error", f"{title}: {last.strip()}", "".join(details).rstrip())
+    return Mistake("error", f"{title}: {last.strip().removeprefix('accord.mistakes.')}", "".join(details).rstrip())
 
 
 def _fold(found: traceback.TracebackException) -> None:
@@ -159,7 +159,7 @@ def _fold(found: traceback.TracebackException) -> None:
 
 
 def _is_library(file: str) -> bool:
-    return file.startswith(("<frozen", *_LIBRARIES))
+    return file.startswith(("<frozen", "uvloop/", *_LIBRARIES))
 
 
 class LoopWatch(threading.Thread):
