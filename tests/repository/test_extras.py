@@ -91,7 +91,9 @@ def test_the_oldest_and_the_newest_releases_of_every_extra_are_tested(target):
     commands = subprocess.run(["make", "-n", target], check=True, capture_output=True, text=True, cwd=ROOT).stdout
     tested = re.findall(r"(accord[\w-]*)\[([\w,-]+)\]", commands)
     extras = {extra for package, names in tested for extra in names.split(",") if (package, extra) != ("accord", "all")}
-    of_library = tomllib.loads((ROOT / "packages/accord/pyproject.toml").read_text())["project"]["optional-dependencies"]
+    of_library = tomllib.loads((ROOT / "packages/accord/pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert ("accord", "all") in tested
     assert extras == EXTRAS.keys() - of_library.keys()
 

@@ -31,7 +31,10 @@ def test_a_forgotten_await_of_what_was_kept_in_a_variable_is_named_too(user):
     ("line", "says"),
     [
         ("async def f(): g()\n    await f()", "g() is not awaited, so it does nothing: write `await g()`"),
-        ("if turn.text: turn.say('a')", "turn.say('a') is not awaited, so it does nothing: write `await turn.say('a')`"),
+        (
+            "if turn.text: turn.say('a')",
+            "turn.say('a') is not awaited, so it does nothing: write `await turn.say('a')`",
+        ),
         ("await g(); turn.say(\n        'a'\n    )", "write `await turn.say( 'a' )`"),
         ("x = [turn.say('a')]\n    x = 5", "line 10: a call of Turn.say is not awaited, so it does nothing"),
     ],

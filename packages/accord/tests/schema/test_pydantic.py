@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Annotated, get_origin
 
 import pytest
 
@@ -20,6 +21,8 @@ SELECT = {
     "options": [{"value": "big", "name": "Big"}],
 }
 CHUNK = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hi"}}
+STDIO = {"name": "clock", "command": "clock", "args": [], "env": []}
+HTTP = {"name": "clock", "url": "https://clock.example", "headers": []}
 VALUES = [
     (v1.TextContent, {"type": "text", "text": "hi"}, v1.TextContent("hi")),
     (v1.ContentBlock, {"type": "text", "text": "hi"}, v1.TextContent("hi")),
@@ -31,6 +34,11 @@ VALUES = [
     (v1.StopReason, "end_turn", "end_turn"),
     (v1.PromptResponse, {"stopReason": "refusal", "_meta": {"a": 1}}, v1.PromptResponse("refusal", meta={"a": 1})),
     (v1.NewSessionResponse, {"sessionId": "s"}, v1.NewSessionResponse("s")),
+    (updates.Update, CHUNK, v1.AgentMessageChunk.of("hi")),
+    (updates.Update, {"sessionUpdate": "hologram"}, Unknown("hologram", {"sessionUpdate": "hologram"})),
+    (v1.McpServer, STDIO, v1.McpServerStdio("clock", "clock", args=[], env=[])),
+    (v1.McpServer, {"type": "http", **HTTP}, v1.McpServerHttp("clock", "https://clock.example", headers=[])),
+    (v1.SessionConfigSelectOptions, SELECT["options"], [v1.SessionConfigSelectOption("big", "Big")]),
 ]
 
 
@@ -48,6 +56,13 @@ def test_a_type_is_read_and_written_as_on_the_wire_and_described_as_json_schema(
     schema = model.model_json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate({"value": plain, "more": [plain]}, schema)
+
+
+@pytest.mark.parametrize("module", [v1, v2, updates])
+def test_every_type_of_a_module_can_be_a_field(module):
+    for wanted in (getattr(module, name) for name in dir(module)):
+        if (isinstance(wanted, type) or get_origin(wanted)) and wanted is not Unknown:
+            pydantic.TypeAdapter(wanted).json_schema()
 
 
 @pytest.mark.parametrize(
@@ -74,11 +89,16 @@ def test_fastapi_reads_describes_and_answers_with_them():
     def last(blocks: list[v1.ContentBlock]) -> v1.ContentBlock:
         return blocks[-1]
 
+    @app.post("/same")
+    def same(server: Annotated[v1.McpServer, fastapi.Body()]) -> v1.McpServer:
+        return server
+
     with client_of(app) as client:
         text = {"type": "text", "text": "hi"}
         assert client.post("/last", json=[text, text]).json() == text
         wrong = client.post("/last", json=[{"type": "text"}])
         assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["body", 0])
+        assert client.post("/same", json=STDIO).json() == STDIO
         described = client.get("/openapi.json").json()["paths"]["/last"]["post"]
         items = described["requestBody"]["content"]["application/json"]["schema"]["items"]
         assert "TextContent" in {variant.get("title") for variant in items["anyOf"]}

@@ -322,6 +322,13 @@ class Choice(ABC):
     __choose__: ClassVar[Callable[[Json], Any]]
     __unknown__: ClassVar[Callable[[Json], Unknown | None]]
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Callable[[Any], Any]) -> Any:
+        """Return the pydantic schema for this type as a field of a model."""
+        from accord.schema.describe import schema_for_pydantic  # loaded when pydantic asks
+
+        return schema_for_pydantic(cls)
+
 
 _PLAIN = (dict, list, str, int, float, bool)
 

@@ -344,15 +344,18 @@ def _references(described: Json) -> list[str]:
 
 
 def schema_for_pydantic(wanted: Any) -> CoreSchema:
-    """The schema by which pydantic reads and writes a type of the protocol: a class, or an open union."""
+    """The schema by which pydantic reads and writes a type of the protocol: a class, or a union."""
     from pydantic_core import core_schema  # pydantic, which is no part of Accord, has asked
 
     node = node_of(wanted)
-    variants = [cls for _, cls in node.variants] if isinstance(node, Tagged) else []
-    kinds: tuple[type[object], ...] = (wanted,) if isinstance(wanted, type) else (Unknown, *variants)
+    kinds: tuple[type[object], ...] = (wanted,)
+    if isinstance(node, Tagged):
+        kinds = (Unknown, *(cls for _, cls in node.variants))
+    elif isinstance(node, Chosen):
+        kinds = (Unknown, *(variant.cls for variant in node.variants if isinstance(variant, Object)))
 
     def read(value: Any) -> Any:
-        return value if isinstance(value, kinds) else convert(value, cast("type[Any]", wanted))
+        return value if isinstance(value, kinds) else convert(plain(value), cast("type[Any]", wanted))
 
     def describe(_schema: CoreSchema, _handler: Callable[[CoreSchema], Any]) -> Json:
         return Inlined().node(node)

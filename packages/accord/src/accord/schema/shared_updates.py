@@ -936,7 +936,7 @@ class PromptSuggestionsUpdate(Model, tag_field="sessionUpdate", tag="prompt_sugg
     suggestions: ValidItems[PromptSuggestion]
 
 
-Update: TypeAlias = (
+Update: TypeAlias = Open[
     UserMessageChunk
     | UserMessage
     | AgentMessageChunk
@@ -964,6 +964,5 @@ Update: TypeAlias = (
     | ReplayComplete
     | CursorUpdate
     | PromptSuggestionsUpdate
-    | Unknown
-)
+]
 """An update in its public form."""
