@@ -307,10 +307,11 @@ class Run:
         if not (passed or failed or self._counts["skipped"]):
             print("No test was chosen.")
             self._broken = True
-        dearest = sorted(self._rooms.items(), key=lambda it: -it[1][0])[:10]
-        rooms = ", ".join(f"{room} {cpu:.0f} ({wall:.0f})" for room, (cpu, wall) in dearest)
-        print(f"Dearest rooms, in seconds of processor time (of the wall): {rooms}")
-        print(f"Took {time.monotonic() - self._began:.0f} s.")
+        print("| room | processor s | wall s |\n|---|---:|---:|")
+        for room, (cpu, wall) in sorted(self._rooms.items(), key=lambda it: -it[1][0]):
+            print(f"| {room} | {cpu:.1f} | {wall:.1f} |")
+        cpu = sum(cpu for cpu, _ in self._rooms.values())
+        print(f"| all | {cpu:.1f} | {time.monotonic() - self._began:.1f} |")
         print(f"{passed} passed, {len(failed) + self._broken} failed, {self._counts['skipped']} skipped", flush=True)
         return not failed and not self._broken
 
