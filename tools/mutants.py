@@ -7,6 +7,7 @@ A mutant is a flipped condition, a shifted bound, a number that is one too large
 of `make test` records which tests reach which mutant, also through the programs that they start, and each mutant runs
 the cheapest of them until one fails. What lives does the same with the tests that `make test` leaves out, which takes
 longer: `--fast` does without. The last lines count, for each room, what killed the mutants, and list those that live.
+`tools/mutants.toml` names mutants that need no test, with the reason: they are counted and listed apart.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import random
 import re
 import subprocess
 import tempfile
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,11 +32,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = Path("packages")
 SWITCH = "accord_mutants"
 REACHED, ACTIVE = "ACCORD_MUTANTS_REACHED", "ACCORD_MUTANT"
-MOST_TESTS = 40
-"""Tests of each part that a mutant runs; at most `OF_A_FOLDER` of one folder, the cheapest first."""
-OF_A_FOLDER = 8
-HANGS = 90.0
-"""Seconds until a mutant's run is ended. A run that takes so long hangs because of the mutant: it is killed."""
+WITHOUT_TEST = ROOT / "tools" / "mutants.toml"
+ROUNDS = ((40, 8), (400, 100))
+"""How many of the cheapest tests of a part a mutant runs, and how many of one folder; then of those that are left."""
+HANGS, SLOWER = 90.0, 10.0
+"""Seconds until a mutant's run is ended, beside so many times what its tests cost. A run that takes so long hangs
+because of the mutant: it is killed."""
 NOT_ASKED = ("tests/repository/", "tests/packaging/", "tests/site/", "tests/typing/")
 """They read the sources, which the mutants change."""
 
@@ -59,6 +62,9 @@ def active(number):
 
 PARTS = {"fast": "make test", "rest": "the rest"}
 """The parts of the suite in the order in which they are asked, and what the table calls them."""
+
+NEEDS_NONE = "needs no test"
+"""What the table calls mutants of `WITHOUT_TEST`."""
 
 RARE = {"number": 4, "bound": 3, "await": 2, "call": 1, "condition": 0}
 """Which kind a line gets when it could have several: the one that is found least often."""
@@ -215,25 +221,39 @@ class Recording:
     def killers(self, folder: Path, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, str | None]]:
         """Give each of these mutants with the test that it fails, if there is one."""
         with ThreadPoolExecutor(jobs) as pool:
-            chosen = (cheapest(sorted(self.reached.get(number, ())), self.costs) for number in numbers)
-            yield from zip(numbers, pool.map(killer, repeat(folder), numbers, chosen), strict=True)
+            yield from zip(numbers, pool.map(self.killer, repeat(folder), numbers), strict=True)
+
+    def killer(self, folder: Path, number: int) -> str | None:
+        """Return a test that fails with this mutant, if one does."""
+        left = sorted(self.reached.get(number, ()), key=lambda it: (self.costs[it], it))
+        for most, of_folder in ROUNDS:
+            chosen = first(left, most, of_folder)
+            seconds = HANGS + SLOWER * sum(self.costs[it] for it in chosen)
+            if chosen and (test := failing(folder, number, chosen, seconds)):
+                return test
+            left = [it for it in left if it not in chosen]
+        return None
 
 
-def cheapest(tests: Sequence[str], costs: dict[str, float]) -> list[str]:
+def first(tests: Sequence[str], most: int, most_of_folder: int) -> list[str]:
     of_folder: Counter[str] = Counter()
     chosen: list[str] = []
-    for test in sorted(tests, key=lambda it: costs[it]):
+    for test in tests:
         folder = str(Path(test.partition("::")[0]).parent)
-        if of_folder[folder] < OF_A_FOLDER and len(chosen) < MOST_TESTS:
+        if of_folder[folder] < most_of_folder and len(chosen) < most:
             of_folder[folder] += 1
             chosen.append(test)
     return chosen
 
 
-def killer(folder: Path, number: int, tests: Sequence[str]) -> str | None:
+def without_test() -> dict[tuple[Path, str], str]:
+    """Return the mutants that need no test, by file and text, with the reasons."""
+    files = tomllib.loads(WITHOUT_TEST.read_text("utf-8"))
+    return {(Path(file), text): why for file, texts in files.items() for text, why in texts.items()}
+
+
+def failing(folder: Path, number: int, tests: Sequence[str], seconds: float) -> str | None:
     """Return the test that fails with this mutant, if one does."""
-    if not tests:
-        return None
     with tempfile.TemporaryDirectory(prefix="accord-mutant-") as own:
         only, outcomes = Path(own, "only"), Path(own, "outcomes")
         only.write_text("\n".join(tests), "utf-8")
@@ -246,7 +266,7 @@ def killer(folder: Path, number: int, tests: Sequence[str]) -> str | None:
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:
-            code = process.wait(HANGS)
+            code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
         finally:
@@ -273,7 +293,12 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "packages").exists():
         copy(folder, mutants)
-    killed: dict[int, tuple[str, str]] = {}
+    reasons = without_test()
+    killed: dict[int, tuple[str, str]] = {
+        number: (NEEDS_NONE, reasons[mutant.file, mutant.text])
+        for number, mutant in enumerate(mutants, 1)
+        if (mutant.file, mutant.text) in reasons
+    }
     reached: set[int] = set()
     for part, by in PARTS.items():
         if part == "rest" and arguments.fast:
@@ -293,7 +318,7 @@ def main() -> None:
         table[mutant.room][by] += 1
         if by != PARTS["fast"]:
             lines.append(f"{by}: {mutant} {mutant.text!r} {test}")
-    columns = (*PARTS.values(), "nothing", "not reached")
+    columns = (*PARTS.values(), "nothing", "not reached", NEEDS_NONE)
     print(f"\n| room | mutants | {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) + 1)}")
     total: Counter[str] = Counter()
     for counts in table.values():

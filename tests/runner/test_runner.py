@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.mutants import candidates, without_test
 
 from tests import __main__ as runner
 from tests.__main__ import FileCost, plan
@@ -58,6 +59,12 @@ def test_short_processes_come_first_and_programs_last():
 
 def test_files_without_a_record_are_run():
     assert [shard.files for shard in plan(["tests/a/test_new.py"], {}, "fast")] == [["tests/a/test_new.py"]]
+
+
+def test_each_mutant_that_needs_no_test_is_one_that_can_be_made():
+    named = without_test()
+    made = {(file, mutant.text) for file in {file for file, _ in named} for mutant in candidates(file)}
+    assert set(named) <= made
 
 
 def row(test, own, *, wall=0.0, shared=0.0, fixtures=(), links=False):
@@ -137,6 +144,8 @@ def test_a_test_that_passes_alone_is_unsteady_and_the_run_is_good(tmp_path):
     assert f"unsteady: {SAMPLE}::test_fails_once" in lines
     assert f"unsteady: {SAMPLE}::test_ends_the_process_once" in lines
     assert lines[-1] == "5 passed, 0 failed, 1 skipped"
+    head = lines.index("| room | processor s | wall s |")
+    assert [line.split(" | ")[0] for line in lines[head + 2 : -1]] == ["| runner", "| all"]
     assert f"{SAMPLE}::test_fails_once\n" in notes
 
 
