@@ -41,8 +41,8 @@ from accord.engine.peer import Context
 from accord.mistakes import check_handler, check_sequence, check_text, check_word, registered_once, wrong_type
 from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
-from accord.schema.base import Json
-from accord.schema.sendable import check_meta
+from accord.schema.base import JsonObject
+from accord.schema.sendable import check_meta, with_meta
 from accord.services.service import Service as LentService
 from accord.store import IN_MEMORY, MemoryStore, Store
 from accord.transports import Transport
@@ -112,7 +112,7 @@ class Agent(Generic[StateT]):
         system_prompts: Collection[Mode] = (),
         skills: SkillFolders | None = None,
         extensions: Iterable[type[Extension[Any]] | str] | Extensions = (),
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         check_text("Agent(name)", name)
         check_meta("Agent(meta=...)", meta)
@@ -235,7 +235,7 @@ class Agent(Generic[StateT]):
         return function
 
     def command(
-        self, name: str, description: str, *, hint: str | None = None, meta: dict[str, Json] | None = None
+        self, name: str, description: str, *, hint: str | None = None, meta: JsonObject | None = None
     ) -> Callable[[CommandT], CommandT]:
         """Answer the slash command of this name with a function of the `Turn`.
 
@@ -317,18 +317,19 @@ class Agent(Generic[StateT]):
 
     # Logging in and out
 
-    def login(self, method_id: str, name: str, *, description: str | None = None) -> Callable[[LoginT], LoginT]:
+    def login(
+        self, method_id: str, name: str, *, description: str | None = None, meta: JsonObject | None = None
+    ) -> Callable[[LoginT], LoginT]:
         """Offer a way to log in. The function performs it, and takes the `Login` if it has a parameter.
 
-        It raises `RequestError` or returns False if the login failed.
+        It raises `RequestError` or returns False if the login failed. `meta` is the method's `_meta`.
         """
+        method = with_meta("@agent.login", v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), meta)
 
         def register(function: LoginT) -> LoginT:
             check_handler(f"@agent.login({method_id!r}, ...)", function)
             called = threaded(f"@agent.login({method_id!r}, ...)", function)
-            self._definition.logins.add(
-                LoginMethod(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), called)
-            )
+            self._definition.logins.add(LoginMethod(method, called))
             return function
 
         return register
@@ -341,6 +342,7 @@ class Agent(Generic[StateT]):
         args: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> Callable[[LoginCheckT], LoginCheckT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
@@ -350,6 +352,7 @@ class Agent(Generic[StateT]):
         method = v1.AuthMethodTerminal(
             v1.AuthMethodId(method_id), name, description=description, args=list(args), env=dict(env or {})
         )
+        method = with_meta("@agent.terminal_login", method, meta)
 
         def register(function: LoginCheckT) -> LoginCheckT:
             check_handler(f"@agent.terminal_login({method_id!r}, ...)", function)
@@ -366,6 +369,7 @@ class Agent(Generic[StateT]):
         *,
         description: str | None = None,
         link: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         """Offer a login by environment variables: the client sets them when it starts this program.
 
@@ -373,6 +377,7 @@ class Agent(Generic[StateT]):
         """
         needed = [v1.AuthEnvVar(it) if isinstance(it, str) else it for it in variables]
         method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
+        method = with_meta("agent.environment_login", method, meta)
         self._definition.logins.add(LoginMethod(method, variables_are_set(needed)))
 
     def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
@@ -410,6 +415,7 @@ class Agent(Generic[StateT]):
         required: bool = False,
         default: Endpoint | None = None,
         replaces_login: bool = False,
+        meta: JsonObject | None = None,
     ) -> Provider:
         """Let clients set where the models of this provider are reached: `turn.provider(provider_id)` returns the
         endpoint.
@@ -417,9 +423,10 @@ class Agent(Generic[StateT]):
         `supports` names the kinds of API that it may have, such as `anthropic` and `openai`. `default` is the endpoint
         while the client has set none. A `required` provider cannot be disabled. With `replaces_login`, a
         client that has set the endpoint needs no login. What a client sets belongs to its connection, and is kept in
-        memory only.
+        memory only. `meta` is the provider's `_meta`.
         """
         check_text("agent.provider()", provider_id)
+        check_meta("agent.provider(meta=...)", meta)
         check_sequence("agent.provider(supports=...)", "kinds of API", supports)
         if not supports:
             raise ValueError("agent.provider(supports=...) must name at least one kind of API, got none")
@@ -431,7 +438,9 @@ class Agent(Generic[StateT]):
             )
         if any(it.id == provider_id for it in self._definition.providers):
             raise ValueError(f"the provider {provider_id!r} is registered already; each id can be used once")
-        provider = Provider(provider_id, supports, required=required, default=default, replaces_login=replaces_login)
+        provider = Provider(
+            provider_id, supports, required=required, default=default, replaces_login=replaces_login, meta=meta
+        )
         self._definition.providers.append(provider)
         return provider
 

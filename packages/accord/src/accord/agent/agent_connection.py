@@ -258,7 +258,7 @@ class AgentConnection:
         session = self.session(session_id)
         async with self._lifecycle.keeping(session):
             option = session.config._option_with(category, value)
-            await session.config._set_by_client(option.id, value, answered=False)
+            await session.config._set_by_client(option.config_id, value, answered=False)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)

@@ -32,7 +32,7 @@ from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.mistakes import WrongReturn, place_of, shown
 from accord.schema import v1
-from accord.schema.base import Json
+from accord.schema.base import Json, JsonObject
 from accord.schema.capabilities import WATCH
 from accord.schema.v1 import StopReason
 from accord.store import Store
@@ -98,7 +98,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     accepts: Accepts
     local: LocalHost | None
     """Services of this machine, for what a client does not lend."""
-    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    meta: JsonObject = msgspec.field(default_factory=dict[str, Json])
     """The author's `_meta` of the answer to `initialize`."""
     extensions: Extensions = msgspec.field(default_factory=dict[Any, Any])
     """The extensions of the protocol that are declared to clients."""

@@ -36,8 +36,8 @@ from accord.errors import RequestError
 from accord.mistakes import registered_once, wrong_type
 from accord.paths import path_of_uri
 from accord.schema import v1
-from accord.schema.base import Unknown
-from accord.schema.sendable import check_sendable
+from accord.schema.base import JsonObject, Unknown
+from accord.schema.sendable import check_sendable, with_meta
 from accord.schema.v1 import NesContextCapabilities, SessionId
 from accord.schema.v1_nes import NesTriggerKind
 
@@ -273,23 +273,29 @@ class SuggestionRequest:
             raise ValueError(f"kind must be edit, {', '.join(SHOWN_BY.values())}; got {kind!r}")
         return kind == "edit" or getattr(self._client, kind) is not None
 
-    def edit(self, new_text: str, *, cursor: int | None = None) -> v1.NesEditSuggestion | None:
+    def edit(
+        self, new_text: str, *, cursor: int | None = None, meta: JsonObject | None = None
+    ) -> v1.NesEditSuggestion | None:
         """Suggest that the document become this text, with the smallest edits of its lines; None if it already is.
 
-        `cursor` is the offset in the new text where the cursor goes.
+        `cursor` is the offset in the new text where the cursor goes, `meta` the suggestion's `_meta`.
         """
-        return self._edit(line_edits(self.document.text, new_text), new_text, cursor)
+        return self._edit(line_edits(self.document.text, new_text), new_text, cursor, meta)
 
-    def replace(self, start: int, end: int, text: str) -> v1.NesEditSuggestion | None:
+    def replace(
+        self, start: int, end: int, text: str, *, meta: JsonObject | None = None
+    ) -> v1.NesEditSuggestion | None:
         """Suggest this text in place of the text between two offsets; None if it is the same."""
         old = self.document.text
         if not 0 <= start <= end <= len(old):
             raise ValueError(f"start and end must be in order, from 0 to {len(old)}; got {start} and {end}")
         if old[start:end] == text:
             return None
-        return self._edit([addressable(old, Edit(start, end, text))], "", None)
+        return self._edit([addressable(old, Edit(start, end, text))], "", None, meta)
 
-    def jump(self, file: str | Path | None = None, *, line: int) -> v1.NesJumpSuggestion | None:
+    def jump(
+        self, file: str | Path | None = None, *, line: int, meta: JsonObject | None = None
+    ) -> v1.NesJumpSuggestion | None:
         """Suggest jumping to a line (from 1) of this document or of another file; None if the client does not support
         it.
         """
@@ -297,32 +303,44 @@ class SuggestionRequest:
             raise ValueError(f"line must be at least 1, got {line}")
         if not self.shows("jump"):
             return None
-        return v1.NesJumpSuggestion(self._new_id(), self._uri(file), v1.Position(line - 1, 0))
+        jump = v1.NesJumpSuggestion(self._new_id(), self._uri(file), v1.Position(line - 1, 0))
+        return with_meta("request.jump", jump, meta)
 
-    def rename(self, offset: int, new_name: str) -> v1.NesRenameSuggestion | None:
+    def rename(self, offset: int, new_name: str, *, meta: JsonObject | None = None) -> v1.NesRenameSuggestion | None:
         """Suggest another name for the symbol at this offset; None if the client does not support it."""
         if not self.shows("rename"):
             return None
         position = positions_of(self.document).position(offset)
-        return v1.NesRenameSuggestion(self._new_id(), self.document.uri, position, new_name)
+        rename = v1.NesRenameSuggestion(self._new_id(), self.document.uri, position, new_name)
+        return with_meta("request.rename", rename, meta)
 
     def search(
-        self, search: str, replace: str, *, file: str | Path | None = None, is_regex: bool = False
+        self,
+        search: str,
+        replace: str,
+        *,
+        file: str | Path | None = None,
+        is_regex: bool = False,
+        meta: JsonObject | None = None,
     ) -> v1.NesSearchAndReplaceSuggestion | None:
         """Suggest a search and replace in this document, in a file or in a folder; None if the client does not support
         it.
         """
         if not self.shows("search_and_replace"):
             return None
-        return v1.NesSearchAndReplaceSuggestion(self._new_id(), self._uri(file), search, replace, is_regex or None)
+        found = v1.NesSearchAndReplaceSuggestion(self._new_id(), self._uri(file), search, replace, is_regex or None)
+        return with_meta("request.search", found, meta)
 
-    def _edit(self, edits: list[Edit], new_text: str, cursor: int | None) -> v1.NesEditSuggestion | None:
+    def _edit(
+        self, edits: list[Edit], new_text: str, cursor: int | None, meta: JsonObject | None
+    ) -> v1.NesEditSuggestion | None:
         if not edits:
             return None
         text = positions_of(self.document)
         wire_edits = [v1.NesTextEdit(text.range(edit.start, edit.end), edit.text) for edit in edits]
         position = None if cursor is None else TextDocument(new_text, text.encoding).position(cursor)
-        return v1.NesEditSuggestion(self._new_id(), self.document.uri, wire_edits, position)
+        edit = v1.NesEditSuggestion(self._new_id(), self.document.uri, wire_edits, position)
+        return with_meta("request.edit", edit, meta)
 
     def _uri(self, file: str | Path | None) -> str:
         return self.document.uri if file is None else uri_of(file, self._folder)

@@ -205,7 +205,9 @@ def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
         "env": dict(method.env),
         "label": method.name,
     }
-    return v1.AuthMethodAgent(method.id, method.name, method.description, meta={"terminal-auth": command})
+    return v1.AuthMethodAgent(
+        method.id, method.name, method.description, meta={**(method.meta or {}), "terminal-auth": command}
+    )
 
 
 def _refuses(result: Any) -> bool:

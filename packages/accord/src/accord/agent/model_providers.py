@@ -22,6 +22,7 @@ from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import registered_once, shortened
 from accord.schema import v1_and_v2 as both
+from accord.schema.base import JsonObject
 
 log = logging.getLogger("accord")
 
@@ -48,6 +49,7 @@ class Provider:
         required: bool,
         default: Endpoint | None,
         replaces_login: bool = False,
+        meta: JsonObject | None = None,
     ) -> None:
         self.id = id
         """The provider's id, by which clients and `turn.provider` name it."""
@@ -59,6 +61,8 @@ class Provider:
         """The endpoint while no client has set one."""
         self.replaces_login = replaces_login
         """Whether a client that has set its endpoint needs no login."""
+        self.meta = meta
+        """The provider's `_meta` in lists."""
         self._check: Callable[[Endpoint], Any] | None = None
 
     def __repr__(self) -> str:
@@ -135,7 +139,8 @@ class ConnectionProviders:
         endpoint = self.current[provider.id]
         # custom-llm-endpoint: headers are never sent, because they hold credentials.
         current = None if endpoint is None else both.ProviderCurrentConfig(endpoint.api_type, endpoint.base_url)
-        return both.ProviderInfo(both.ProviderId(provider.id), list(provider.supports), provider.required, current)
+        its_id, supports = both.ProviderId(provider.id), list(provider.supports)
+        return both.ProviderInfo(its_id, supports, provider.required, current, meta=provider.meta)
 
     async def set(self, request: both.SetProviderRequest) -> None:
         provider = self._providers.get(request.provider_id)

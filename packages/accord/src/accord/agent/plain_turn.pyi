@@ -29,7 +29,7 @@ from accord.errors import McpServerError
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
 from accord.project.confined import Roots
 from accord.schema import v1
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, JsonObject, Notification, Request
 from accord.schema.capabilities import Capabilities
 from accord.schema.extension import Extension
 from accord.session import SessionState, updates
@@ -60,19 +60,19 @@ class ElicitedUrl(Consent, Face):
     def id(self) -> v1.ElicitationId:
         """The id that the client knows the visit by."""
     @property
-    def meta(self) -> dict[str, Json]:
+    def meta(self) -> JsonObject:
         """The `_meta` of the client's answer."""
     @property
     def accepted(self) -> bool:
         """Whether the user agreed to go there: it has begun, and is not done."""
-    def complete(self) -> None:
+    def complete(self, *, meta: JsonObject | None = None) -> None:
         """Notify the client that the purpose of the visit is fulfilled."""
 
 class Elicits(Face):
     """The base of `Turn`, `Tool` and `Login`, which ask the user for input."""
     @overload
     def elicit(
-        self, message: str, form: type[T], *, fallback: T | None = None, meta: dict[str, Json] | None = None
+        self, message: str, form: type[T], *, fallback: T | None = None, meta: JsonObject | None = None
     ) -> Elicited[T]:
         """Ask the user to fill in a form: for the fields of a class, or an `ElicitationSchema`.
 
@@ -86,9 +86,9 @@ class Elicits(Face):
         form: v1.ElicitationSchema,
         *,
         fallback: Content | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Elicited[Content]: ...
-    def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
+    def elicit_url(self, message: str, url: str, *, meta: JsonObject | None = None) -> ElicitedUrl:
         """Ask the user to visit a URL: for data that must not pass through the client, such as a login.
 
         Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.
@@ -99,7 +99,7 @@ class SentMessage(Face):
     @property
     def id(self) -> updates.MessageId:
         """The message's id; with version 1, that of the latest message."""
-    def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
+    def replace(self, *content: str | v1.ContentBlock, meta: JsonObject | None = None) -> None:
         """Replace the message; `meta` is the message's `_meta`."""
     def clear(self) -> bool:
         """Remove the message. Returns False, and sends nothing, in version 1, where it stays."""
@@ -112,15 +112,18 @@ class TurnPlan(Face):
     @property
     def entries(self) -> list[updates.PlanEntry]:
         """The steps as they are now."""
-    def start(self, step: int | str) -> None:
-        """Mark this step, by its index or text, as being worked on."""
-    def done(self, step: int | str) -> None:
-        """Mark this step as done."""
-    def mark(self, step: int | str, status: updates.PlanEntryStatus) -> None:
-        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`."""
-    def add(self, *entries: str | updates.PlanEntry) -> None:
-        """Append steps."""
-    def step(self, step: int | str) -> AbstractContextManager[None]:
+    def start(self, step: int | str, *, meta: JsonObject | None = None) -> None:
+        """Mark this step, by its index or text, as being worked on, and set its `_meta`."""
+    def done(self, step: int | str, *, meta: JsonObject | None = None) -> None:
+        """Mark this step as done, and set its `_meta`."""
+    def mark(self, step: int | str, status: updates.PlanEntryStatus, *, meta: JsonObject | None = None) -> None:
+        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`.
+
+        `meta` is the step's `_meta` from now on.
+        """
+    def add(self, *entries: str | updates.PlanEntry, meta: JsonObject | None = None) -> None:
+        """Append steps, each with this `_meta`."""
+    def step(self, step: int | str, *, meta: JsonObject | None = None) -> AbstractContextManager[None]:
         """Work on this step, from its beginning to its end; one that fails stays in progress."""
     def send(self) -> None:
         """Send the whole plan to the client."""
@@ -145,11 +148,11 @@ class RemoteTerminal(Face):
     @property
     def id(self) -> v1.TerminalId:
         """The client's id of the terminal."""
-    def output(self) -> v1.TerminalOutputResponse:
+    def output(self, *, meta: JsonObject | None = None) -> v1.TerminalOutputResponse:
         """The output so far, and how the command ended if it has."""
-    def wait(self) -> v1.WaitForTerminalExitResponse:
+    def wait(self, *, meta: JsonObject | None = None) -> v1.WaitForTerminalExitResponse:
         """Wait until the command ends."""
-    def kill(self) -> None:
+    def kill(self, *, meta: JsonObject | None = None) -> None:
         """End the command. Its output can still be read."""
     def run_out(self, timeout: float | None = None) -> CommandResult:
         """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
@@ -198,10 +201,10 @@ class RemoteClient(ClientLink):
         *,
         line: int | None = None,
         limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> str:
         """Read a file's text as the editor has it, or `limit` lines of it starting at `line` (1-based)."""
-    def write_text_file(self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None) -> None:
+    def write_text_file(self, path: str | PathLike[str], content: str, *, meta: JsonObject | None = None) -> None:
         """Write a file through the editor; it is created if it is missing."""
     def terminal(
         self,
@@ -211,7 +214,7 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteTerminal:
         """Run a command at the client, as a context manager that releases the terminal at its end."""
     def run(
@@ -223,20 +226,27 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> CommandResult:
         """Run a command to its end, or kill it after `timeout` seconds; returns its output either way."""
 
 class TurnFiles(Face):
     """The files of a session, for one turn."""
-    def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
+    def read(
+        self,
+        path: str | PathLike[str],
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        meta: JsonObject | None = None,
+    ) -> str:
         """Read a file's text, or `limit` lines of it starting at `line` (1-based).
 
-        A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
-        the session's folders.
+        A relative path starts at `cwd`. `meta` is the `_meta` of the request to the client. Raises PeerError for a file
+        that does not exist, cannot be read, or is outside the session's folders.
         """
-    def write(self, path: str | PathLike[str], text: str) -> None:
-        """Write a file; it is created where it is missing. Raises PeerError as `read` does."""
+    def write(self, path: str | PathLike[str], text: str, *, meta: JsonObject | None = None) -> None:
+        """Write a file; it is created where it is missing. `meta` and errors are as in `read`."""
 
 class ToolCommand(Face):
     """A command that a tool call runs and shows; `tool.command(...)` makes it."""
@@ -273,18 +283,30 @@ class Tool(Elicits):
     @property
     def is_cancelled(self) -> bool:
         """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` allows."""
-    def text(self, text: str) -> None:
-        """Append text to its output."""
-    def content(self, *content: str | updates.ContentBlock | updates.ToolCallContent) -> None:
-        """Append content: text, an image, a diff and so on."""
-    def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
+    def text(self, text: str, *, meta: JsonObject | None = None) -> None:
+        """Append text to its output; with `meta`, as content of its own that has this `_meta`."""
+    def content(
+        self, *content: str | updates.ContentBlock | updates.ToolCallContent, meta: JsonObject | None = None
+    ) -> None:
+        """Append content: text, an image, a diff and so on, each with this `_meta`."""
+    def diff(
+        self, path: str | PathLike[str], old: str | None, new: str | None, *, meta: JsonObject | None = None
+    ) -> None:
         """Show a change of a file, given its whole text before (None for a new file) and after (None for a deleted
-        file).
+        file), with this `_meta`.
         """
-    def terminal(self, terminal: RemoteTerminal | updates.TerminalId) -> None:
-        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
+    def terminal(self, terminal: RemoteTerminal | updates.TerminalId, *, meta: JsonObject | None = None) -> None:
+        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals.
+
+        `meta` is the `_meta` of this content.
+        """
     def command(
-        self, command: Sequence[str], *, cwd: str | PathLike[str] | None = None, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolCommand:
         """Run a command and show its output here, as a context manager that ends it."""
     def clear(self) -> None:
@@ -295,11 +317,11 @@ class Tool(Elicits):
         """Show the input that the model gave, as plain JSON values."""
     def raw_output(self, value: Json) -> None:
         """Show the output for the model, as plain JSON values."""
-    def set_meta(self, meta: dict[str, Json]) -> None:
+    def set_meta(self, meta: JsonObject) -> None:
         """Change its `_meta`: the given names, and no others."""
     def retitle(self, title: str) -> None:
         """Describe more precisely what it does."""
-    def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
+    def ask(self, *options: Offered, about: str | None = None, meta: JsonObject | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
@@ -328,9 +350,9 @@ class RunningCompaction(Face):
     @property
     def status(self) -> updates.CompactionStatus:
         """Its status: `in_progress`, `completed`, `failed` or `cancelled`."""
-    def summary(self, content: str | v1.ContentBlock) -> None:
+    def summary(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show the next part of the summary: text, in Markdown, or any other content."""
-    def fail(self, reason: str) -> None:
+    def fail(self, reason: str, *, meta: JsonObject | None = None) -> None:
         """End it as failed, for this reason, which is shown to the user."""
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -352,7 +374,7 @@ class Commands(Face):
         function: Callable[..., Any],
         *,
         hint: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         """Offer this command in this session too, and notify the client."""
     def remove(self, name: str) -> None:
@@ -376,6 +398,7 @@ class Config(Face):
         value: str | None = None,
         category: str | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         """Offer a choice of several values, or without `values` an option to switch on and off.
 
@@ -384,7 +407,7 @@ class Config(Face):
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
         offered, so offer the most important first. `category` is one of the protocol's, or a word of your own that
-        begins with an underscore.
+        begins with an underscore. `meta` is the option's `_meta`.
         """
     @overload
     def offer(
@@ -395,6 +418,7 @@ class Config(Face):
         value: bool | None = None,
         category: str | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None: ...
     def remove(self, option_id: str) -> None:
         """Stop offering this option."""
@@ -404,21 +428,23 @@ class Config(Face):
     def __iter__(self) -> Iterator[str]: ...
     def values(self) -> dict[str, str | bool]:
         """The value of every option."""
-    def set(self, option_id: str, value: str | bool) -> None:
-        """Choose this value for the agent, and notify the client."""
+    def set(self, option_id: str, value: str | bool, *, meta: JsonObject | None = None) -> None:
+        """Choose this value for the agent, and notify the client by an update with this `_meta`."""
 
 class Choice(Face):
     """The first config option of one category, which older clients know under another name."""
-    def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
+    def offer(
+        self, values: Values, *, current: str | None = None, name: str | None = None, meta: JsonObject | None = None
+    ) -> None:
         """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
 
-        `name` is the label that clients show.
+        `name` is the label that clients show, `meta` the option's `_meta`.
         """
     @property
     def current(self) -> str | None:
         """The id of the current value; None if the session offers none."""
-    def set(self, value_id: str) -> None:
-        """Choose this value for the agent, and notify the client."""
+    def set(self, value_id: str, *, meta: JsonObject | None = None) -> None:
+        """Choose this value for the agent, and notify the client by an update with this `_meta`."""
 
 class Modes(Choice):
     """A session's modes: the config option of category `mode`, under its older name."""
@@ -493,10 +519,10 @@ class Session(Face, Generic[StateT]):
     def mcp_servers(self) -> tuple[v1.McpServer, ...]:
         """The MCP servers that the client gave to this session."""
     @property
-    def meta(self) -> dict[str, Json]:
+    def meta(self) -> JsonObject:
         """The `_meta` of the request that opened it."""
     @property
-    def answer_meta(self) -> dict[str, Json]:
+    def answer_meta(self) -> JsonObject:
         """The `_meta` of the answer that opens it: fill it in `@agent.on_session`."""
     @property
     def system_prompt(self) -> ClientSystemPrompt | None:
@@ -533,7 +559,7 @@ class Session(Face, Generic[StateT]):
     @property
     def info_meta(self) -> dict[str, Json] | None:
         """The `_meta` that the session has in lists."""
-    def set_info_meta(self, meta: dict[str, Json] | None) -> None:
+    def set_info_meta(self, meta: JsonObject | None) -> None:
         """Set the session's `_meta` in lists, or remove it, and notify the client."""
     @property
     def mcp(self) -> SessionServers:
@@ -570,14 +596,16 @@ class Session(Face, Generic[StateT]):
         *,
         severity: str = "info",
         fallback: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> bool:
         """Show the user a notice beside the conversation, in a turn or between two.
 
         Returns False, and sends nothing, if the client shows no notices; with `fallback` the agent then says it as a
         message.
         """
-    def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
+    def suggest(
+        self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock], meta: JsonObject | None = None
+    ) -> bool:
         """Suggest prompts that the user may want to send next, the likeliest first; they replace earlier ones."""
     @property
     def skills(self) -> Sequence[AgentSkill]:
@@ -585,7 +613,7 @@ class Session(Face, Generic[StateT]):
     @property
     def offers_suggestions(self) -> bool:
         """Whether the client shows the prompts that `suggest` sends."""
-    def compaction(self) -> RunningCompaction:
+    def compaction(self, *, meta: JsonObject | None = None) -> RunningCompaction:
         """A compaction of the agent's context, as a context manager, in a turn or between two."""
     def on(self, message: type[MessageT]) -> Registration[MessageT]:
         """Handle this message of the client in this session only, until `remove` is called or the session is closed."""
@@ -624,10 +652,10 @@ class Turn(Elicits, Generic[StateT]):
     def arguments(self) -> str:
         """The text after the command's name."""
     @property
-    def meta(self) -> dict[str, Json]:
+    def meta(self) -> JsonObject:
         """The `_meta` of the prompt."""
     @property
-    def answer_meta(self) -> dict[str, Json]:
+    def answer_meta(self) -> JsonObject:
         """The `_meta` of the answer."""
     @property
     def client(self) -> RemoteClient:
@@ -648,14 +676,14 @@ class Turn(Elicits, Generic[StateT]):
         """
     def prompts(self) -> Generator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(prompt_while_working="steer")`."""
-    def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
+    def say(self, content: str | v1.ContentBlock, meta: JsonObject | None = None) -> None:
         """Send text, in Markdown, or any other content to the user.
 
         Consecutive calls with nothing between them form one message. `meta` is the `_meta` of this part of it.
         """
-    def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
+    def message(self, *content: str | v1.ContentBlock, meta: JsonObject | None = None) -> SentMessage:
         """Send a separate message, with this `_meta`; the result replaces or removes it."""
-    def think(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+    def think(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a thought: text, or any other content, with this `_meta`."""
     def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
         """Say a model's answer as it streams, and return the whole answer, with its tool calls.
@@ -663,28 +691,26 @@ class Turn(Elicits, Generic[StateT]):
         `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
         their packages, dicts, or lines of server-sent events. It is read in threads, and closed at the end.
         """
-    def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+    def say_as_user(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Send a message in the user's name, with this `_meta`."""
     def end_message(self) -> None:
         """End the current message: the next text begins another."""
     def notice(
-        self, title: str, description: str | None = None, *, severity: str = "info", meta: dict[str, Json] | None = None
+        self, title: str, description: str | None = None, *, severity: str = "info", meta: JsonObject | None = None
     ) -> bool:
         """Show the user a notice beside the conversation. Returns False, and sends nothing, if the client shows no
         notices.
         """
     def send(self, update: updates.Update) -> None:
         """Send any update, such as one without a method here."""
-    def plan(
-        self, *steps: str | updates.PlanEntry, id: str | None = None, meta: dict[str, Json] | None = None
-    ) -> TurnPlan:
+    def plan(self, *steps: str | updates.PlanEntry, id: str | None = None, meta: JsonObject | None = None) -> TurnPlan:
         """Show a plan; the result marks its steps.
 
         A plan with an `id` is shown beside the session's others. A client that shows only one plan gets the steps of
         all. `meta` is the `_meta` of each update of the plan.
         """
     def plan_document(
-        self, content: str | PurePath, *, id: str | None = None, meta: dict[str, Json] | None = None
+        self, content: str | PurePath, *, id: str | None = None, meta: JsonObject | None = None
     ) -> PlanDocument:
         """Show a plan as a document: Markdown, as text or in a file. The result replaces or removes it.
 
@@ -702,7 +728,7 @@ class Turn(Elicits, Generic[StateT]):
         raw_input: Json = None,
         background: bool = False,
         cancellable: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Tool:
         """Show a tool call, as a context manager."""
     def ask(
@@ -711,7 +737,7 @@ class Turn(Elicits, Generic[StateT]):
         *options: Offered,
         kind: updates.ToolKind | None = None,
         about: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Decision:
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
     def subagent(
@@ -721,7 +747,7 @@ class Turn(Elicits, Generic[StateT]):
         *,
         description: str | None = None,
         cancellable: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Subagent[StateT]:
         """Return a context manager that runs a subagent: a turn in its own session, which the user can follow."""
     def usage(
@@ -731,14 +757,22 @@ class Turn(Elicits, Generic[StateT]):
         cost: float | updates.Cost | None = None,
         currency: str = "USD",
         *,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> bool:
         """Report how full the model's context is, and what the session has cost so far.
 
         Returns False, and sends nothing, while the size of the context is not known (None, or 0). The latest report is
         repeated to a client that resumes the session.
         """
-    def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:
+    def tokens(
+        self,
+        input: int,
+        output: int,
+        *,
+        total: int | None = None,
+        thought: int | None = None,
+        meta: JsonObject | None = None,
+    ) -> None:
         """Report the tokens that the model has read and written, for the turn's answer.
 
         This is only proposed: the answer includes them if the agent has `unstable=True`.
@@ -770,11 +804,11 @@ class Subagent(Turn[StateT]):
     @property
     def was_cancelled(self) -> bool:
         """Whether the user has cancelled this subagent alone, for the code after its block."""
-    def retitle(self, title: str) -> None:
-        """Describe more precisely what it does."""
-    def instruct(self, content: str | v1.ContentBlock) -> None:
+    def retitle(self, title: str, *, meta: JsonObject | None = None) -> None:
+        """Describe more precisely what it does; `meta` changes its `_meta`."""
+    def instruct(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a message from the session that started it: more for it to do."""
-    def report(self, content: str | v1.ContentBlock) -> None:
+    def report(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a message to the session that started it: its findings."""
     def __enter__(self) -> Self: ...
     def __exit__(

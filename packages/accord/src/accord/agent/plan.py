@@ -18,8 +18,8 @@ from typing import Any, cast
 import msgspec
 
 from accord.mistakes import check_word, wrong_type
-from accord.schema.base import Json, Unknown, words_of
-from accord.schema.sendable import check_sendable
+from accord.schema.base import JsonObject, Unknown, words_of
+from accord.schema.sendable import check_sendable, with_meta
 from accord.session import updates
 
 _ITEM = r"(?m)^\s*(?:[-*+]|\d+[.)])\s+(?:\[(?P<mark>[ xX])\]\s+)?(?P<text>\S.*?)\s*$"
@@ -83,7 +83,7 @@ class TurnPlan:
         send: Callable[[PlanChange], Awaitable[None]],
         entries: Iterable[str | updates.PlanEntry],
         plan_id: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         self._send = send
         self.id: updates.PlanId = updates.PlanId(plan_id or updates.MAIN_PLAN)
@@ -92,30 +92,33 @@ class TurnPlan:
         """The steps as they are now."""
         self._meta = meta
 
-    async def start(self, step: int | str) -> None:
-        """Mark this step, by its index or text, as being worked on."""
-        await self.mark(step, "in_progress")
+    async def start(self, step: int | str, *, meta: JsonObject | None = None) -> None:
+        """Mark this step, by its index or text, as being worked on, and set its `_meta`."""
+        await self.mark(step, "in_progress", meta=meta)
 
-    async def done(self, step: int | str) -> None:
-        """Mark this step as done."""
-        await self.mark(step, "completed")
+    async def done(self, step: int | str, *, meta: JsonObject | None = None) -> None:
+        """Mark this step as done, and set its `_meta`."""
+        await self.mark(step, "completed", meta=meta)
 
-    async def mark(self, step: int | str, status: updates.PlanEntryStatus) -> None:
-        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`."""
+    async def mark(self, step: int | str, status: updates.PlanEntryStatus, *, meta: JsonObject | None = None) -> None:
+        """Set the status of a step, by its index or text: `pending`, `in_progress`, `completed` or `cancelled`.
+
+        `meta` is the step's `_meta` from now on.
+        """
         check_word("status", status, STATUSES)
         place = self._place(step)
-        self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
+        self.entries[place] = with_meta("plan.mark", msgspec.structs.replace(self.entries[place], status=status), meta)
         await self.send()
 
-    async def add(self, *entries: str | updates.PlanEntry) -> None:
-        """Append steps."""
-        self.entries += [_entry("plan.add()", it) for it in entries]
+    async def add(self, *entries: str | updates.PlanEntry, meta: JsonObject | None = None) -> None:
+        """Append steps, each with this `_meta`."""
+        self.entries += [with_meta("plan.add", _entry("plan.add()", it), meta) for it in entries]
         await self.send()
 
     @asynccontextmanager
-    async def step(self, step: int | str) -> AsyncGenerator[None]:
+    async def step(self, step: int | str, *, meta: JsonObject | None = None) -> AsyncGenerator[None]:
         """Work on this step, from its beginning to its end; one that fails stays in progress."""
-        await self.start(step)
+        await self.start(step, meta=meta)
         yield
         await self.done(step)
 
@@ -153,7 +156,7 @@ class PlanDocument:
         send: Callable[[PlanChange], Awaitable[None]],
         plan_id: updates.PlanId,
         cwd: PurePath,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         self.id: updates.PlanId = plan_id
         """The plan's id among the plans of the session."""

@@ -26,9 +26,9 @@ from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, RequestError
 from accord.project.confined import is_unicode
 from accord.schema import v1
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, JsonObject, Notification, Request
 from accord.schema.capabilities import Capabilities
-from accord.schema.sendable import check_meta, check_sendable
+from accord.schema.sendable import check_meta, check_sendable, with_meta
 from accord.services.service import ServedSession
 from accord.session import updates
 
@@ -114,7 +114,7 @@ class ConnectedClient(msgspec.Struct):
     """The handlers of single sessions."""
     info: v1.Implementation | None = None
     """The client's name and version, from `initialize`."""
-    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    meta: JsonObject = msgspec.field(default_factory=dict[str, Json])
     """The `_meta` of `initialize`."""
     version: Version = 1
     """The version of the protocol that this connection has."""
@@ -237,17 +237,20 @@ class RemoteTerminal:
             raise RuntimeError("the terminal exists only inside its `async with` block")
         return self._id
 
-    async def output(self) -> v1.TerminalOutputResponse:
+    async def output(self, *, meta: JsonObject | None = None) -> v1.TerminalOutputResponse:
         """The output so far, and how the command ended if it has."""
-        return await self._requester.request(v1.TerminalOutputRequest(self._session.session_id, self.id))
+        request = v1.TerminalOutputRequest(self._session.session_id, self.id)
+        return await self._requester.request(with_meta("terminal.output", request, meta))
 
-    async def wait(self) -> v1.WaitForTerminalExitResponse:
+    async def wait(self, *, meta: JsonObject | None = None) -> v1.WaitForTerminalExitResponse:
         """Wait until the command ends."""
-        return await self._requester.request(v1.WaitForTerminalExitRequest(self._session.session_id, self.id))
+        request = v1.WaitForTerminalExitRequest(self._session.session_id, self.id)
+        return await self._requester.request(with_meta("terminal.wait", request, meta))
 
-    async def kill(self) -> None:
+    async def kill(self, *, meta: JsonObject | None = None) -> None:
         """End the command. Its output can still be read."""
-        await self._requester.request(v1.KillTerminalRequest(self._session.session_id, self.id))
+        request = v1.KillTerminalRequest(self._session.session_id, self.id)
+        await self._requester.request(with_meta("terminal.kill", request, meta))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
@@ -396,23 +399,19 @@ class RemoteClient(ClientLink):
         *,
         line: int | None = None,
         limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> str:
         """Read a file's text as the editor has it, or `limit` lines of it starting at `line` (1-based)."""
         check_line(line)
-        check_meta("client.read_text_file(meta=...)", meta)
         session = self._session
-        request = v1.ReadTextFileRequest(session.session_id, session.resolve(path), line, limit, meta=meta)
-        return (await self._requester.request(request)).content
+        request = v1.ReadTextFileRequest(session.session_id, session.resolve(path), line, limit)
+        return (await self._requester.request(with_meta("client.read_text_file", request, meta))).content
 
-    async def write_text_file(
-        self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None
-    ) -> None:
+    async def write_text_file(self, path: str | PathLike[str], content: str, *, meta: JsonObject | None = None) -> None:
         """Write a file through the editor; it is created if it is missing."""
-        check_meta("client.write_text_file(meta=...)", meta)
         session = self._session
-        request = v1.WriteTextFileRequest(session.session_id, session.resolve(path), content, meta=meta)
-        await self._requester.request(request)
+        request = v1.WriteTextFileRequest(session.session_id, session.resolve(path), content)
+        await self._requester.request(with_meta("client.write_text_file", request, meta))
 
     # Terminals
 
@@ -424,7 +423,7 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteTerminal:
         """Run a command at the client, as a context manager that releases the terminal at its end.
 
@@ -453,7 +452,7 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> CommandResult:
         """Run a command to its end, or kill it after `timeout` seconds; returns its output either way."""
         terminal = self.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit, meta=meta)

@@ -32,9 +32,9 @@ from accord.errors import ConnectionClosed, RequestError, StoreError
 from accord.mistakes import check_text, check_word, wrong_type
 from accord.project.confined import Roots
 from accord.schema import v1
-from accord.schema.base import Json
+from accord.schema.base import Json, JsonObject
 from accord.schema.capabilities import CURSORS
-from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
+from accord.schema.sendable import check_meta, check_sendable, check_update, content_block, with_meta
 from accord.session import SessionState, ToolCallState, updates
 from accord.session.updates import SessionId
 
@@ -141,7 +141,7 @@ class SessionTasks:
 class RunningCompaction:
     """A compaction of the agent's context, from its beginning to its end; `session.compaction()` makes it."""
 
-    def __init__(self, sender: SessionUpdates, compaction_id: updates.CompactionId) -> None:
+    def __init__(self, sender: SessionUpdates, compaction_id: updates.CompactionId, meta: JsonObject | None) -> None:
         self.id: updates.CompactionId = compaction_id
         """The compaction's id, which the client knows as well."""
         self.is_shown: bool = sender.client_shows("session.compaction")
@@ -149,26 +149,27 @@ class RunningCompaction:
         self.status: updates.CompactionStatus = "in_progress"
         """Its status: `in_progress`, `completed`, `failed` or `cancelled`."""
         self._updates = sender
+        self._meta = meta
         self._has_summary = False
 
     def __repr__(self) -> str:
         return f"RunningCompaction({self.id!r}, {self.status})"
 
-    async def summary(self, content: str | v1.ContentBlock) -> None:
+    async def summary(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show the next part of the summary: text, in Markdown, or any other content."""
         block = content_block("compaction.summary()", content)
         if self.status != "in_progress":
             raise RuntimeError(f"this compaction is {self.status}; its summary is complete")
         self._has_summary = True
-        await self._send(updates.CompactionSummaryChunk(self.id, block))
+        await self._send(with_meta("compaction.summary", updates.CompactionSummaryChunk(self.id, block), meta))
 
-    async def fail(self, reason: str) -> None:
+    async def fail(self, reason: str, *, meta: JsonObject | None = None) -> None:
         """End it as failed, for this reason, which is shown to the user."""
         check_text("compaction.fail()", reason)
-        await self._end("failed", reason)
+        await self._end("failed", reason, meta)
 
     async def __aenter__(self) -> Self:
-        await self._send(updates.CompactionUpdate(self.id, "in_progress"))
+        await self._send(with_meta("session.compaction", updates.CompactionUpdate(self.id, "in_progress"), self._meta))
         return self
 
     async def __aexit__(
@@ -185,10 +186,13 @@ class RunningCompaction:
             else:
                 await self._end("failed", public_error(error).message)
 
-    async def _end(self, status: updates.CompactionStatus, reason: str | None = None) -> None:
+    async def _end(
+        self, status: updates.CompactionStatus, reason: str | None = None, meta: JsonObject | None = None
+    ) -> None:
         self.status = status
         taken_back = None if self._has_summary and status != "completed" else UNSET
-        await self._send(updates.CompactionUpdate(self.id, status, taken_back, UNSET if reason is None else reason))
+        update = updates.CompactionUpdate(self.id, status, taken_back, UNSET if reason is None else reason)
+        await self._send(with_meta("compaction.fail", update, meta))
 
     async def _send(self, update: updates.CompactionUpdate | updates.CompactionSummaryChunk) -> None:
         if self.is_shown:
@@ -233,7 +237,7 @@ class Session(Generic[StateT]):
         record: Record,
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         system_prompt: ClientSystemPrompt | None = None,
     ) -> None:
         self.id: v1.SessionId = session_id
@@ -244,9 +248,9 @@ class Session(Generic[StateT]):
         """Where its files and commands should stay: `cwd` and the additional directories."""
         self.mcp_servers: tuple[v1.McpServer, ...] = tuple(mcp_servers)
         """The MCP servers that the client gave to this session."""
-        self.meta: dict[str, Json] = meta or {}
+        self.meta: JsonObject = meta or {}
         """The `_meta` of the request that opened it."""
-        self.answer_meta: dict[str, Json] = {}
+        self.answer_meta: JsonObject = {}
         """The `_meta` of the answer that opens it: fill it in `@agent.on_session`."""
         self.system_prompt: ClientSystemPrompt | None = system_prompt
         """The client's addition to your system prompt, or its replacement; None if the request had none."""
@@ -338,7 +342,7 @@ class Session(Generic[StateT]):
         """The `_meta` that the session has in lists."""
         return self._record.info
 
-    async def set_info_meta(self, meta: dict[str, Json] | None) -> None:
+    async def set_info_meta(self, meta: JsonObject | None) -> None:
         """Set the session's `_meta` in lists, or remove it, and notify the client."""
         check_meta("session.set_info_meta()", meta)
         if meta is not None and self._record.version == 2:
@@ -424,15 +428,14 @@ class Session(Generic[StateT]):
         *,
         severity: str = "info",
         fallback: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> bool:
         """Show the user a notice beside the conversation, in a turn or between two.
 
         Returns False, and sends nothing, if the client shows no notices; with `fallback` the agent then says it as a
         message.
         """
-        check_meta("session.notice(meta=...)", meta)
-        notice = updates.Notice(severity, title, description, meta=meta)
+        notice = with_meta("session.notice", updates.Notice(severity, title, description), meta)
         check_sendable("session.notice()", notice)
         if self._updates.client_shows("session.notices"):
             await self._updates.send(notice)
@@ -443,7 +446,9 @@ class Session(Generic[StateT]):
             )
         return fallback
 
-    async def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
+    async def suggest(
+        self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock], meta: JsonObject | None = None
+    ) -> bool:
         """Suggest prompts that the user may want to send next, the likeliest first; they replace earlier ones.
 
         >>> async def after_the_tests(session):
@@ -451,13 +456,14 @@ class Session(Generic[StateT]):
 
         A prompt of several blocks is a list. Without arguments, the suggestions are removed. A prompt with content that
         the client does not offer is left out. Returns False, and sends nothing, if it offers no suggestions at all:
-        then the agent need not make any, see `session.offers_suggestions`.
+        then the agent need not make any, see `session.offers_suggestions`. `meta` is the `_meta` of the update.
         """
+        check_meta("session.suggest(meta=...)", meta)
         suggestions = [self._suggestion(prompt) for prompt in prompts]
         if not self.offers_suggestions:
             return False
         fitting = [it for it in suggestions if all(map(self._offers_suggested, it.prompt))]
-        await self._updates.send(updates.PromptSuggestionsUpdate(fitting))
+        await self._updates.send(updates.PromptSuggestionsUpdate(fitting, meta=meta))
         return True
 
     @property
@@ -489,7 +495,7 @@ class Session(Generic[StateT]):
         needed = getattr(block, "__needs__", None)
         return needed is None or self._updates.client_shows(f"session.prompt_suggestions.{needed.rpartition('.')[2]}")
 
-    def compaction(self) -> RunningCompaction:
+    def compaction(self, *, meta: JsonObject | None = None) -> RunningCompaction:
         """A compaction of the agent's context, as a context manager, in a turn or between two.
 
         >>> async def shorten(session):
@@ -497,11 +503,11 @@ class Session(Generic[StateT]):
         ...         await compaction.summary("So far: ...")
 
         The end of its block completes it, an error fails it, a cancel cancels it. A client that shows no compactions is
-        sent nothing. The conversation that the user sees does not change.
+        sent nothing. The conversation that the user sees does not change. `meta` is the compaction's `_meta`.
         """
         self._compactions += 1
         compaction_id = updates.CompactionId(self._record.id_for(f"c{self._compactions}"))
-        return RunningCompaction(self._updates, compaction_id)
+        return RunningCompaction(self._updates, compaction_id, meta)
 
     def on(self, message: type[MessageT]) -> Registration[MessageT]:
         """Handle this message of the client in this session only, until `remove` is called or the session is closed.

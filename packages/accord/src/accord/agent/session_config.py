@@ -21,9 +21,9 @@ from accord.agent.record import SessionUpdates
 from accord.errors import RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
-from accord.schema.base import Json
-from accord.schema.sendable import check_meta
-from accord.session import updates
+from accord.schema.base import JsonObject
+from accord.schema.sendable import check_meta, with_meta
+from accord.session import choices_of, updates
 
 if TYPE_CHECKING:
     from accord.agent.skills import AgentSkill
@@ -40,7 +40,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     """Called with the turn and, if it has a second parameter, the text after the command's name."""
     hint: str | None = None
     """What the user may write after the name; None if the command takes no text."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """Its `_meta`, such as a title for menus."""
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Commands:
         function: Callable[..., Any],
         *,
         hint: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         """Offer this command in this session too, and notify the client."""
         check_meta("commands.offer(meta=...)", meta)
@@ -98,7 +98,7 @@ class Commands:
 def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.AvailableCommandsUpdate:
     """Return the update with these commands, and the skills: as commands if the client shows no skills."""
     listed: list[Any] = [
-        msgspec.structs.replace(updates.Command.of(it.name, it.description, it.hint), meta=it.meta) for it in commands
+        with_meta("commands.offer", updates.Command.of(it.name, it.description, it.hint), it.meta) for it in commands
     ]
     is_skill = commands.shows_skills if shows_skills is None and commands.skills else shows_skills
     for it in commands.skills:
@@ -143,61 +143,14 @@ MODEL = "model"
 """The category of the option that is the session's model."""
 
 
-class Select(msgspec.Struct, frozen=True):
-    """An option with one of several values."""
-
-    id: str
-    name: str
-    groups: dict[str, list[updates.SessionConfigSelectOption]]
-    grouped: bool
-    value: str
-    category: str | None
-    description: str | None
-
-    @property
-    def values(self) -> list[updates.SessionConfigSelectOption]:
-        return [value for group in self.groups.values() for value in group]
-
-    def takes(self, value: str | bool) -> bool:
-        return any(it.value == value for it in self.values)
-
-    def chosen(self, value: str | bool) -> Select:
-        return msgspec.structs.replace(self, value=str(value))
-
-    def option(self) -> updates.SessionConfigSelect:
-        options = (
-            [
-                updates.SessionConfigSelectGroup(updates.SessionConfigGroupId(name), name, it)
-                for name, it in self.groups.items()
-            ]
-            if self.grouped
-            else self.values
-        )
-        current = updates.SessionConfigValueId(self.value)
-        return updates.SessionConfigSelect(
-            updates.SessionConfigId(self.id), self.name, current, options, self.description, self.category
-        )
+Option: TypeAlias = updates.SessionConfigSelect | updates.SessionConfigBoolean
 
 
-class Switch(msgspec.Struct, frozen=True):
-    """An option that is on or off."""
-
-    id: str
-    name: str
-    value: bool
-    category: str | None
-    description: str | None
-
-    def takes(self, value: str | bool) -> bool:
+def takes(option: Option, value: str | bool) -> bool:
+    """Return whether an option can have this value."""
+    if isinstance(option, updates.SessionConfigBoolean):
         return isinstance(value, bool)
-
-    def chosen(self, value: str | bool) -> Switch:
-        return msgspec.structs.replace(self, value=bool(value))
-
-    def option(self) -> updates.SessionConfigBoolean:
-        return updates.SessionConfigBoolean(
-            updates.SessionConfigId(self.id), self.name, self.value, self.description, self.category
-        )
+    return any(it.value == value for it in choices_of(option))
 
 
 def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str, str | bool]:
@@ -230,7 +183,7 @@ class Config:
     """
 
     def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
-        self._offered: dict[str, Select | Switch] = {}
+        self._offered: dict[str, Option] = {}
         """The options by id, in the order in which they were offered."""
         self._updates = updates
         self._on_config = on_config
@@ -248,6 +201,7 @@ class Config:
         value: str | None = None,
         category: str | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None: ...
 
     @overload
@@ -259,6 +213,7 @@ class Config:
         value: bool | None = None,
         category: str | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None: ...
 
     async def offer(
@@ -270,6 +225,7 @@ class Config:
         value: str | bool | None = None,
         category: str | None = None,
         description: str | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         """Offer a choice of several values, or without `values` an option to switch on and off.
 
@@ -278,16 +234,18 @@ class Config:
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
         offered, so offer the most important first. `category` is one of the protocol's, or a word of your own that
-        begins with an underscore.
+        begins with an underscore. `meta` is the option's `_meta`.
         """
         _check_category(category)
+        check_meta("config.offer(meta=...)", meta)
         kept = self._value_of(option_id)
         if values is None:
             if not isinstance(value, bool | None):
                 raise wrong_type(f"config.offer({option_id!r}) without values", "value=True or value=False", value)
-            await self._put(Switch(option_id, name, kept is True if value is None else value, category, description))
+            is_on = kept is True if value is None else value
+            its_id = updates.SessionConfigId(option_id)
+            await self._put(updates.SessionConfigBoolean(its_id, name, is_on, description, category, meta=meta))
             return
-        grouped = isinstance(values, Mapping)
         groups = {"": values} if not isinstance(values, Mapping) else values
         if text := next((it for it in groups.values() if isinstance(it, str)), None):
             raise wrong_type(
@@ -301,25 +259,34 @@ class Config:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError(f"option {option_id!r} must have at least one value, and their ids must differ: got {ids}")
         chosen = value if value is not None else kept if kept in ids else ids[0]
-        offered = Select(option_id, name, listed, grouped, str(chosen), category, description)
-        if not offered.takes(offered.value):
+        if chosen not in ids:
             raise ValueError(f"value of option {option_id!r} must be one of {', '.join(ids)}, got {chosen!r}")
-        await self._put(offered)
+        offered = [updates.SessionConfigSelectGroup(updates.SessionConfigGroupId(it), it, listed[it]) for it in listed]
+        option = updates.SessionConfigSelect(
+            updates.SessionConfigId(option_id),
+            name,
+            updates.SessionConfigValueId(str(chosen)),
+            offered if isinstance(values, Mapping) else listed[""],
+            description,
+            category,
+            meta=meta,
+        )
+        await self._put(option)
 
     async def remove(self, option_id: str) -> None:
         """Stop offering this option."""
         async with self._telling():
             del self._offered[option_id]
 
-    async def _put(self, option: Select | Switch) -> None:
+    async def _put(self, option: Option) -> None:
         async with self._telling():
-            self._offered[option.id] = option
+            self._offered[option.config_id] = option
 
     # Reading
 
     def __getitem__(self, option_id: str) -> str | bool:
         """The current value."""
-        return self._offered[option_id].value
+        return self._offered[option_id].current_value
 
     def __contains__(self, option_id: str) -> bool:
         return option_id in self._offered
@@ -329,18 +296,19 @@ class Config:
 
     def values(self) -> dict[str, str | bool]:
         """The value of every option."""
-        return {option_id: option.value for option_id, option in self._offered.items()}
+        return {option_id: option.current_value for option_id, option in self._offered.items()}
 
     def _value_of(self, option_id: str) -> str | bool | None:
         """Return the value of this option; None if it is not offered."""
         option = self._offered.get(option_id)
-        return None if option is None else option.value
+        return None if option is None else option.current_value
 
     # Changing
 
-    async def set(self, option_id: str, value: str | bool) -> None:
-        """Choose this value for the agent, and notify the client."""
-        async with self._telling():
+    async def set(self, option_id: str, value: str | bool, *, meta: JsonObject | None = None) -> None:
+        """Choose this value for the agent, and notify the client by an update with this `_meta`."""
+        check_meta("config.set(meta=...)", meta)
+        async with self._telling(meta=meta):
             self._choose(option_id, value)
 
     async def _set_by_client(self, option_id: str, value: str | bool, *, answered: bool = True) -> None:
@@ -362,8 +330,8 @@ class Config:
     def _restore(self, values: Mapping[str, str | bool]) -> None:
         """Choose the values that were saved with the session, if they are still offered."""
         for option_id, value in values.items():
-            if option_id in self._offered and self._offered[option_id].takes(value):
-                self._offered[option_id] = self._offered[option_id].chosen(value)
+            if option_id in self._offered and takes(self._offered[option_id], value):
+                self._choose(option_id, value)
 
     async def _begin_with(self, values: Mapping[str, str | bool]) -> None:
         """Choose the client's values for a session that it opens."""
@@ -376,26 +344,27 @@ class Config:
 
     def _choose(self, option_id: str, value: str | bool) -> None:
         option = self._offered[option_id]
-        if not option.takes(value):
+        if not takes(option, value):
             raise RequestError.invalid_params(
                 "this config option does not have this value", configId=option_id, value=value
             )
-        self._offered[option_id] = option.chosen(value)
+        self._offered[option_id] = msgspec.structs.replace(option, current_value=value)
 
     # Reporting
 
     def _options(self) -> list[updates.SessionConfigOption]:
         """The options that the client can show, with their current values."""
-        return [option.option() for option in self._offered.values() if self._is_shown(option)]
+        return [option for option in self._offered.values() if self._is_shown(option)]
 
-    def _of_category(self, category: str) -> Select | None:
+    def _of_category(self, category: str) -> updates.SessionConfigSelect | None:
         """Return the first option of this category that has several values, if there is one."""
-        return next((it for it in self._offered.values() if isinstance(it, Select) and it.category == category), None)
+        selects = (it for it in self._offered.values() if isinstance(it, updates.SessionConfigSelect))
+        return next((it for it in selects if it.category == category), None)
 
-    def _option_with(self, category: str, value: str) -> Select:
+    def _option_with(self, category: str, value: str) -> updates.SessionConfigSelect:
         """The first option of this category; RequestError if it does not have this value."""
         option = self._of_category(category)
-        if option is None or not option.takes(value):
+        if option is None or not takes(option, value):
             raise RequestError.invalid_params(f"unknown {category}", **{f"{category}Id": value})
         return option
 
@@ -405,24 +374,30 @@ class Config:
         if mode is None:
             return None
         available = [
-            updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description) for it in mode.values
+            updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description, meta=it.meta)
+            for it in choices_of(mode)
         ]
-        return v1.SessionModeState(updates.SessionModeId(mode.value), available)
+        return v1.SessionModeState(updates.SessionModeId(mode.current_value), available)
 
     def _model_state(self) -> v1.SessionModelState | None:
         """The models and the current one, for clients that do not know config options."""
         model = self._of_category(MODEL)
         if model is None:
             return None
-        available = [updates.ModelInfo(updates.ModelId(it.value), it.name, it.description) for it in model.values]
-        return v1.SessionModelState(updates.ModelId(model.value), available)
+        available = [
+            updates.ModelInfo(updates.ModelId(it.value), it.name, it.description, meta=it.meta)
+            for it in choices_of(model)
+        ]
+        return v1.SessionModelState(updates.ModelId(model.current_value), available)
 
-    def _is_shown(self, option: Select | Switch) -> bool:
+    def _is_shown(self, option: Option) -> bool:
         # rfd-boolean-config-option: boolean options only where the client declared them.
-        return isinstance(option, Select) or self._updates.client_shows("session.config_options.boolean")
+        return isinstance(option, updates.SessionConfigSelect) or self._updates.client_shows(
+            "session.config_options.boolean"
+        )
 
     @asynccontextmanager
-    async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
+    async def _telling(self, *, options: bool = True, meta: JsonObject | None = None) -> AsyncGenerator[None]:
         """Send the changes that the block made at its end, unless an answer will contain them."""
         before, mode = dict(self._offered), self._of_category(MODE)
         self._quiet += 1
@@ -434,10 +409,10 @@ class Config:
             return
         await self._updates.keep_settings(self.values())
         if options:
-            await self._updates.send(updates.ConfigOptionUpdate(self._options()))
+            await self._updates.send(updates.ConfigOptionUpdate(self._options(), meta=meta))
         now = self._of_category(MODE)
-        if now is not None and (mode is None or mode.value != now.value):
-            await self._updates.send(updates.CurrentModeUpdate(updates.SessionModeId(now.value)))
+        if now is not None and (mode is None or mode.current_value != now.current_value):
+            await self._updates.send(updates.CurrentModeUpdate(updates.SessionModeId(now.current_value), meta=meta))
 
 
 class Choice:
@@ -449,23 +424,25 @@ class Choice:
     def __init__(self, config: Config) -> None:
         self._config = config
 
-    async def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
+    async def offer(
+        self, values: Values, *, current: str | None = None, name: str | None = None, meta: JsonObject | None = None
+    ) -> None:
         """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
 
-        `name` is the label that clients show.
+        `name` is the label that clients show, `meta` the option's `_meta`.
         """
         category = self._category
-        await self._config.offer(category, name or self._name, values, value=current, category=category)
+        await self._config.offer(category, name or self._name, values, value=current, category=category, meta=meta)
 
     @property
     def current(self) -> str | None:
         """The id of the current value; None if the session offers none."""
         option = self._config._of_category(self._category)
-        return None if option is None else option.value
+        return None if option is None else option.current_value
 
-    async def set(self, value_id: str) -> None:
-        """Choose this value for the agent, and notify the client."""
-        await self._config.set(self._config._option_with(self._category, value_id).id, value_id)
+    async def set(self, value_id: str, *, meta: JsonObject | None = None) -> None:
+        """Choose this value for the agent, and notify the client by an update with this `_meta`."""
+        await self._config.set(self._config._option_with(self._category, value_id).config_id, value_id, meta=meta)
 
 
 class Modes(Choice):

@@ -20,14 +20,13 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
 from accord.agent.plan import SessionPlans
 from accord.agent.record import Record, SessionUpdates, encoded_update, public_error
-from accord.agent.remote_client import SessionClient
 from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT
 from accord.agent.tool import Tool
@@ -36,8 +35,8 @@ from accord.dialects import Activity, ActivityEnd, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.mistakes import check_text
 from accord.schema import v1
-from accord.schema.base import Json, Request
-from accord.schema.sendable import content_block
+from accord.schema.base import JsonObject, Request
+from accord.schema.sendable import check_meta, content_block, with_meta
 from accord.schema.v1 import ContentBlock
 from accord.session import updates
 from accord.session.updates import IdleStateUpdate, StateUpdate, Update as SentUpdate
@@ -57,7 +56,7 @@ class Introduction(msgspec.Struct, frozen=True):
     is_cancellable: bool
     prompt: Sequence[ContentBlock]
     """The task of the subagent; empty if the author gives none."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """The `_meta` of the announcement."""
 
     def update(self, subagent: updates.SessionId) -> updates.SubagentUpdate:
@@ -66,22 +65,6 @@ class Introduction(msgspec.Struct, frozen=True):
         description = UNSET if self.description is None else self.description
         meta = UNSET if self.meta is None else self.meta
         return updates.SubagentUpdate(subagent, self.title, description, can, RUNNING, meta=meta)
-
-
-class WayOut(Protocol):
-    """The way a subagent is shown to the client."""
-
-    link: SessionClient
-    """The context of its requests to the client."""
-    updates: SessionUpdates
-    """Sends the updates that outlast the turn: the end of the subagents that this one has started."""
-
-    async def begin(self, introduction: Introduction) -> None: ...
-    async def send(self, update: SentUpdate) -> None: ...
-    async def retitle(self, title: str) -> None: ...
-    async def stand(self, state: StateUpdate) -> None: ...
-    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None: ...
-    async def end(self, state: IdleStateUpdate) -> None: ...
 
 
 class OwnSession:
@@ -108,8 +91,8 @@ class OwnSession:
     async def send(self, update: SentUpdate) -> None:
         await self.updates.send(update)
 
-    async def retitle(self, title: str) -> None:
-        await self._parent._send(updates.SubagentUpdate(self._id, title))
+    async def retitle(self, title: str, meta: JsonObject | None) -> None:
+        await self._parent._send(with_meta("subagent.retitle", updates.SubagentUpdate(self._id, title), meta))
 
     async def stand(self, state: StateUpdate) -> None:
         await self._parent._send(updates.SubagentUpdate(self._id, state=state))
@@ -121,21 +104,21 @@ class OwnSession:
         if update is not None:
             self.updates.report(update)
 
-    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
+    async def message(
+        self, content: Sequence[ContentBlock], meta: JsonObject | None = None, *, to_subagent: bool
+    ) -> None:
         """Show a message between the two sessions in both, each with its own id for it."""
         outer, inner = (updates.MessageId(self._parent._new_id("x")) for _ in range(2))
         parent = self._parent._link.session_id
-        blocks = list(content)
+        said: Any = {"content": list(content), "meta": UNSET if meta is None else meta}
         if to_subagent:
-            sent = updates.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
-            received = updates.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, content=blocks)
+            sent = updates.SessionMessage(outer, recipient_session_id=self._id, **said)
+            received = updates.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, **said)
             await self._parent._send(sent)
             await self.updates.send(received)
         else:
-            sent = updates.SessionMessage(inner, recipient_session_id=parent, content=blocks)
-            received = updates.SessionMessage(
-                outer, sender_session_id=self._id, sender_message_id=inner, content=blocks
-            )
+            sent = updates.SessionMessage(inner, recipient_session_id=parent, **said)
+            received = updates.SessionMessage(outer, sender_session_id=self._id, sender_message_id=inner, **said)
             await self.updates.send(sent)
             await self._parent._send(received)
 
@@ -160,31 +143,39 @@ class OneToolCall:
         self._tool: Tool
 
     async def begin(self, introduction: Introduction) -> None:
-        self._tool = await self._parent.tool(self._title, kind="other").__aenter__()
+        self._tool = await self._parent.tool(self._title, kind="other", meta=introduction.meta).__aenter__()
         if introduction.prompt:
             await self._tool.raw_input({"prompt": _text_of(introduction.prompt)})
 
     async def send(self, update: SentUpdate) -> None:
         if isinstance(update, updates.AgentMessageChunk):
-            await self._grow(update.content)
+            await self._grow(update.content, update.meta)
         elif isinstance(update, updates.Notice) or hasattr(update, "tool_call_id"):
             await self._parent._send(update)
 
-    async def _grow(self, content: ContentBlock) -> None:
+    async def _grow(self, content: ContentBlock, meta: JsonObject | None) -> None:
         if isinstance(content, v1.TextContent):
-            await self._tool.text(content.text)
+            await self._tool.text(content.text, meta=meta)
         else:
-            await self._tool.content(content)
+            await self._tool.content(content, meta=meta)
 
-    async def retitle(self, title: str) -> None:
+    async def retitle(self, title: str, meta: JsonObject | None) -> None:
         await self._tool.retitle(title)
+        if meta is not None:
+            await self._tool.set_meta(meta)
 
     async def stand(self, state: StateUpdate) -> None:
         """The questions that a subagent asks are seen by themselves."""
 
-    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:  # noqa: ARG002
+    async def message(
+        self,
+        content: Sequence[ContentBlock],
+        meta: JsonObject | None = None,
+        *,
+        to_subagent: bool,  # noqa: ARG002
+    ) -> None:
         for block in content:
-            await self._grow(block)
+            await self._grow(block, meta)
 
     async def end(self, state: IdleStateUpdate) -> None:
         if state.error is not None:
@@ -192,6 +183,10 @@ class OneToolCall:
         elif state.stop_reason == "cancelled":
             await self._tool.fail()
         await self._tool.__aexit__(None, None, None)
+
+
+WayOut: TypeAlias = OwnSession | OneToolCall
+"""The way a subagent is shown to the client."""
 
 
 class SubagentRequests(TurnRequests):
@@ -264,25 +259,28 @@ class Subagent(Turn[StateT]):
         """Whether the user has cancelled this subagent alone, for the code after its block."""
         return self._is_stopped
 
-    async def retitle(self, title: str) -> None:
-        """Describe more precisely what it does."""
+    async def retitle(self, title: str, *, meta: JsonObject | None = None) -> None:
+        """Describe more precisely what it does; `meta` changes its `_meta`."""
         check_text("subagent.retitle()", title)
+        await self._way_out.retitle(title, meta)
         self.title = title
-        await self._way_out.retitle(title)
 
-    async def instruct(self, content: str | v1.ContentBlock) -> None:
+    async def instruct(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a message from the session that started it: more for it to do."""
-        await self._message("subagent.instruct()", content, to_subagent=True)
+        await self._message("subagent.instruct()", content, meta, to_subagent=True)
 
-    async def report(self, content: str | v1.ContentBlock) -> None:
+    async def report(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a message to the session that started it: its findings."""
-        await self._message("subagent.report()", content, to_subagent=False)
+        await self._message("subagent.report()", content, meta, to_subagent=False)
 
-    async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
+    async def _message(
+        self, call: str, content: str | v1.ContentBlock, meta: JsonObject | None, *, to_subagent: bool
+    ) -> None:
         block = content_block(call, content)
+        check_meta(call.replace("()", "(meta=...)"), meta)
         self.end_message()
         self._parent.end_message()
-        await self._way_out.message([block], to_subagent=to_subagent)
+        await self._way_out.message([block], meta, to_subagent=to_subagent)
 
     def _new_id(self, kind: str) -> str:
         """Return a unique id in the session: without subagents, it is an id of the session that started it."""

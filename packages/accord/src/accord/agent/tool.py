@@ -36,8 +36,8 @@ from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced
 from accord.schema import v1
-from accord.schema.base import Json, Unknown, words_of
-from accord.schema.sendable import check_meta, check_sendable, content_block
+from accord.schema.base import Json, JsonObject, Unknown, words_of
+from accord.schema.sendable import check_meta, check_sendable, content_block, with_meta
 from accord.session import updates
 
 if TYPE_CHECKING:
@@ -56,18 +56,23 @@ class TerminalText:
     """A terminal's output, as content of a tool call; `on_growth` is called with the length of each addition."""
 
     def __init__(
-        self, session: SessionClient, terminal_id: updates.TerminalId, on_growth: Callable[[int], None]
+        self,
+        session: SessionClient,
+        terminal_id: updates.TerminalId,
+        on_growth: Callable[[int], None],
+        meta: JsonObject | None,
     ) -> None:
         self._session = session
         self._request = v1.TerminalOutputRequest(session.session_id, terminal_id)
         self._on_growth = on_growth
+        self._meta = meta
         self._output = ""
         self._following: asyncio.Task[None] | None = None
 
     @property
     def content(self) -> updates.Content:
         """The output so far, in a block that Markdown does not interpret."""
-        return updates.Content.of(fenced(self._output))
+        return updates.Content(updates.TextContent(fenced(self._output)), meta=self._meta)
 
     async def begin(self) -> None:
         """Read the output now, and again while the command runs; raises the request's error."""
@@ -124,7 +129,7 @@ class Tool(Elicits):
         name: str | None = None,
         locations: Sequence[Location] = (),
         raw_input: Json = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         if kind is not None and kind not in KINDS:
             check_extensible_word("turn.tool(kind=...)", kind, KINDS)
@@ -183,41 +188,53 @@ class Tool(Elicits):
 
     # Output
 
-    async def text(self, text: str) -> None:
-        """Append text to its output."""
+    async def text(self, text: str, *, meta: JsonObject | None = None) -> None:
+        """Append text to its output; with `meta`, as content of its own that has this `_meta`."""
         check_text("tool.text()", text)
+        if meta is not None:
+            self._add(with_meta("tool.text", updates.Content.of(text), meta))
+            return
         self._text.append(text)
         self._grown(len(text))
 
-    async def content(self, *content: str | updates.ContentBlock | updates.ToolCallContent) -> None:
-        """Append content: text, an image, a diff and so on."""
+    async def content(
+        self, *content: str | updates.ContentBlock | updates.ToolCallContent, meta: JsonObject | None = None
+    ) -> None:
+        """Append content: text, an image, a diff and so on, each with this `_meta`."""
         for it in content:
             if isinstance(it, updates.Terminal):
-                await self.terminal(it.terminal_id)
+                await self.terminal(it.terminal_id, meta=it.meta if meta is None else meta)
             elif isinstance(it, updates.Content | updates.Diff | updates.TextDiff | updates.SessionReference):
                 check_sendable("tool.content()", it)
-                self._add(it)
+                self._add(with_meta("tool.content", it, meta))
             else:
-                self._add(updates.Content(content_block("tool.content()", it)))
+                self._add(with_meta("tool.content", updates.Content(content_block("tool.content()", it)), meta))
 
-    async def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
+    async def diff(
+        self, path: str | PathLike[str], old: str | None, new: str | None, *, meta: JsonObject | None = None
+    ) -> None:
         """Show a change of a file, given its whole text before (None for a new file) and after (None for a deleted
-        file).
+        file), with this `_meta`.
         """
         for name, text in (("old", old), ("new", new)):
             if text is not None:
                 check_text(f"tool.diff({name})", text)
-        self._add(updates.TextDiff(self._session.resolve(path), new or "", old, deleted=new is None))
+        diff = updates.TextDiff(self._session.resolve(path), new or "", old, deleted=new is None)
+        self._add(with_meta("tool.diff", diff, meta))
 
-    async def terminal(self, terminal: RemoteTerminal | updates.TerminalId) -> None:
-        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
+    async def terminal(self, terminal: RemoteTerminal | updates.TerminalId, *, meta: JsonObject | None = None) -> None:
+        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals.
+
+        `meta` is the `_meta` of this content.
+        """
+        check_meta("tool.terminal(meta=...)", meta)
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("the terminal was already released; show it inside its `async with` block")
         terminal_id = terminal.id if isinstance(terminal, RemoteTerminal) else terminal
         if self._session.client.capabilities.has("terminal"):
-            self._add(updates.Terminal(terminal_id))
+            self._add(updates.Terminal(terminal_id, meta=meta))
         else:
-            await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None)
+            await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None, meta)
         await self._flush()
 
     def command(
@@ -226,6 +243,7 @@ class Tool(Elicits):
         *,
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolCommand:
         """Run a command and show its output here, as a context manager that ends it.
 
@@ -235,13 +253,13 @@ class Tool(Elicits):
         ...             result = await command.wait(timeout=600)
 
         `command` is a program and its arguments. It runs at the client if that lends terminals, else on the agent's
-        machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment.
+        machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment. `meta` is
+        the `_meta` of the terminal that is created, or of the text that shows it.
         """
         from accord.agent.workspace import ToolCommand  # loads what runs commands here
 
-        return ToolCommand(
-            self._surroundings, self._show_command, self.terminal, self._grown, command, cwd=cwd, env=env
-        )
+        check_meta("tool.command(meta=...)", meta)
+        return ToolCommand(self, command, cwd=cwd, env=env, meta=meta)
 
     async def _show_command(self, shown: updates.Terminal | CommandText) -> None:
         self._require_block()
@@ -252,10 +270,12 @@ class Tool(Elicits):
             self._content.append(shown)
         await self._flush()
 
-    async def _add_as_text(self, terminal_id: updates.TerminalId, terminal: RemoteTerminal | None) -> None:
+    async def _add_as_text(
+        self, terminal_id: updates.TerminalId, terminal: RemoteTerminal | None, meta: JsonObject | None
+    ) -> None:
         if not self._session.client.lends("terminal"):
             raise CapabilityMissing("terminal", "showing a terminal")
-        shown = TerminalText(self._session, terminal_id, self._grown)
+        shown = TerminalText(self._session, terminal_id, self._grown, meta)
         await shown.begin()
         if terminal is not None:
             before_release(terminal, shown.end)
@@ -282,7 +302,7 @@ class Tool(Elicits):
         """Show the output for the model, as plain JSON values."""
         self._change(raw_output=value)
 
-    async def set_meta(self, meta: dict[str, Json]) -> None:
+    async def set_meta(self, meta: JsonObject) -> None:
         """Change its `_meta`: the given names, and no others."""
         check_meta("tool.set_meta()", meta)
         self._meta = {**(self._meta or {}), **meta}
@@ -296,7 +316,7 @@ class Tool(Elicits):
 
     # Status
 
-    async def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
+    async def ask(self, *options: Offered, about: str | None = None, meta: JsonObject | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or

@@ -28,8 +28,8 @@ from accord.engine.peer import Context
 from accord.errors import INTERNAL_ERROR, RequestError
 from accord.mistakes import check_extensible_word, check_text, shortened, wrong_type
 from accord.schema import v1
-from accord.schema.base import Json, Request
-from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
+from accord.schema.base import Json, JsonObject, Request
+from accord.schema.sendable import check_meta, check_sendable, check_update, content_block, with_meta
 from accord.session import updates
 from accord.session.updates import Usage
 
@@ -141,13 +141,12 @@ class SentMessage:
         self.id: updates.MessageId = updates.MessageId(new_id())
         """The message's id; with version 1, that of the latest message."""
 
-    async def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
+    async def replace(self, *content: str | v1.ContentBlock, meta: JsonObject | None = None) -> None:
         """Replace the message; `meta` is the message's `_meta`."""
         blocks = message_blocks("message.replace()", content)
         if self._was_sent and not self._dialect.replaces_messages:
             self.id = updates.MessageId(self._new_id())
         self._was_sent = True
-        check_meta("message(meta=...)", meta)
         await self._put(blocks, meta)
 
     async def clear(self) -> bool:
@@ -156,9 +155,9 @@ class SentMessage:
             await self._put(())
         return self._dialect.replaces_messages
 
-    async def _put(self, blocks: Sequence[v1.ContentBlock], meta: dict[str, Json] | None = None) -> None:
+    async def _put(self, blocks: Sequence[v1.ContentBlock], meta: JsonObject | None = None) -> None:
         for update in self._dialect.message(self.id, blocks):
-            await self._send(update if meta is None else msgspec.structs.replace(update, meta=meta))
+            await self._send(with_meta("message", update, meta))
 
 
 def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[v1.ContentBlock]:
@@ -166,17 +165,6 @@ def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[
     if not content:
         raise ValueError(f"{call} needs text or a content block; clear() takes a message back")
     return [content_block(call, it) for it in content]
-
-
-def _with_meta(
-    call: str,
-    chunk: type[updates.ContentChunk],
-    block: v1.ContentBlock,
-    message_id: updates.MessageId,
-    meta: dict[str, Json] | None,
-) -> Any:
-    check_meta(call, meta)
-    return chunk(block, message_id, meta=meta)
 
 
 SEVERITIES = ("info", "warning", "error")
@@ -193,7 +181,7 @@ class AddedPrompt(msgspec.Struct, frozen=True):
 
     prompt: Sequence[v1.ContentBlock]
     """The prompt as it was sent: blocks of text, links, images and so on."""
-    meta: dict[str, Json]
+    meta: JsonObject
     """The `_meta` of the prompt."""
 
     @property
@@ -232,9 +220,9 @@ class Turn(Elicits, Generic[StateT]):
         """The slash command that the prompt calls, if it calls one that exists."""
         self.arguments = ""
         """The text after the command's name."""
-        self.meta: dict[str, Json] = request.meta or {}
+        self.meta: JsonObject = request.meta or {}
         """The `_meta` of the prompt."""
-        self.answer_meta: dict[str, Json] = {}
+        self.answer_meta: JsonObject = {}
         """The `_meta` of the answer."""
         self.context = context
         """The context of the request on the low level: the peer and the request's id."""
@@ -316,7 +304,7 @@ class Turn(Elicits, Generic[StateT]):
     # Speaking
 
     # Without the star that other methods have before `meta`: it would make each call 3 % dearer.
-    def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> Coroutine[Any, Any, None]:
+    def say(self, content: str | v1.ContentBlock, meta: JsonObject | None = None) -> Coroutine[Any, Any, None]:
         """Send text, in Markdown, or any other content to the user.
 
         Consecutive calls with nothing between them form one message. `meta` is the `_meta` of this part of it.
@@ -329,9 +317,9 @@ class Turn(Elicits, Generic[StateT]):
         send = self._send
         if meta is None:
             return send(dialect.agent_chunk(block, self._message_id))
-        return send(_with_meta("turn.say(meta=...)", dialect.agent_chunk, block, self._message_id, meta))
+        return send(with_meta("turn.say", dialect.agent_chunk(block, self._message_id), meta))
 
-    async def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
+    async def message(self, *content: str | v1.ContentBlock, meta: JsonObject | None = None) -> SentMessage:
         """Send a separate message, with this `_meta`; the result replaces or removes it.
 
         >>> async def work(turn):
@@ -344,7 +332,7 @@ class Turn(Elicits, Generic[StateT]):
         await message.replace(*blocks, meta=meta)
         return message
 
-    async def think(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+    async def think(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Show a thought: text, or any other content, with this `_meta`."""
         dialect = self._dialect
         block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
@@ -353,7 +341,7 @@ class Turn(Elicits, Generic[StateT]):
         if meta is None:
             await self._send(dialect.thought_chunk(block, self._message_id))
         else:
-            await self._send(_with_meta("turn.think(meta=...)", dialect.thought_chunk, block, self._message_id, meta))
+            await self._send(with_meta("turn.think", dialect.thought_chunk(block, self._message_id), meta))
 
     async def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
         """Say a model's answer as it streams, and return the whole answer, with its tool calls.
@@ -389,34 +377,29 @@ class Turn(Elicits, Generic[StateT]):
         await self.usage(used.input + used.output, context)
         return answer
 
-    async def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+    async def say_as_user(self, content: str | v1.ContentBlock, *, meta: JsonObject | None = None) -> None:
         """Send a message in the user's name, with this `_meta`."""
         dialect = self._dialect
         block = content_block("turn.say_as_user()", content)
         if self._speaker is not dialect.user_chunk:
             self._begin_message(dialect.user_chunk)
-        await self._send(_with_meta("turn.say_as_user(meta=...)", dialect.user_chunk, block, self._message_id, meta))
+        await self._send(with_meta("turn.say_as_user", dialect.user_chunk(block, self._message_id), meta))
 
     def end_message(self) -> None:
         """End the current message: the next text begins another."""
         self._speaker = None
 
     async def notice(
-        self,
-        title: str,
-        description: str | None = None,
-        *,
-        severity: str = "info",
-        meta: dict[str, Json] | None = None,
+        self, title: str, description: str | None = None, *, severity: str = "info", meta: JsonObject | None = None
     ) -> bool:
         """Show the user a notice beside the conversation. Returns False, and sends nothing, if the client shows no
         notices.
         """
-        check_meta("turn.notice(meta=...)", meta)
         check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
+        notice = with_meta("turn.notice", updates.Notice(severity, title, description), meta)
         if not self.client.capabilities.has("session.notices"):
             return False
-        await self._send(updates.Notice(severity, title, description, meta=meta))
+        await self._send(notice)
         return True
 
     async def send(self, update: updates.Update) -> None:
@@ -439,7 +422,7 @@ class Turn(Elicits, Generic[StateT]):
         self,
         *steps: str | updates.PlanEntry,
         id: str | None = None,  # noqa: A002
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> TurnPlan:
         """Show a plan; the result marks its steps.
 
@@ -458,7 +441,7 @@ class Turn(Elicits, Generic[StateT]):
         content: str | PurePath,
         *,
         id: str | None = None,  # noqa: A002
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> PlanDocument:
         """Show a plan as a document: Markdown, as text or in a file. The result replaces or removes it.
 
@@ -487,7 +470,7 @@ class Turn(Elicits, Generic[StateT]):
         raw_input: Json = None,
         background: bool = False,
         cancellable: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Tool:
         """Show a tool call, as a context manager.
 
@@ -530,7 +513,7 @@ class Turn(Elicits, Generic[StateT]):
         *options: Offered,
         kind: updates.ToolKind | None = None,
         about: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Decision:
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:
@@ -543,7 +526,7 @@ class Turn(Elicits, Generic[StateT]):
         *,
         description: str | None = None,
         cancellable: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Subagent[StateT]:
         """Return a context manager that runs a subagent: a turn in its own session, which the user can follow.
 
@@ -570,7 +553,7 @@ class Turn(Elicits, Generic[StateT]):
         cost: float | updates.Cost | None = None,
         currency: str = "USD",
         *,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> bool:
         """Report how full the model's context is, and what the session has cost so far.
 
@@ -581,18 +564,26 @@ class Turn(Elicits, Generic[StateT]):
         if not size:
             return False
         price = updates.Cost(cost, currency) if isinstance(cost, float | int) else cost
-        check_meta("turn.usage(meta=...)", meta)
-        update = updates.UsageUpdate(used, size, UNSET if price is None else price, meta=meta)
+        update = with_meta("turn.usage", updates.UsageUpdate(used, size, UNSET if price is None else price), meta)
         check_sendable("turn.usage()", update)
         await self._send(update)
         return True
 
-    def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
+    def tokens(
+        self,
+        input: int,  # noqa: A002
+        output: int,
+        *,
+        total: int | None = None,
+        thought: int | None = None,
+        meta: JsonObject | None = None,
+    ) -> None:
         """Report the tokens that the model has read and written, for the turn's answer.
 
         This is only proposed: the answer includes them if the agent has `unstable=True`.
         """
-        self._spent = updates.Usage(input + output if total is None else total, input, output, thought)
+        spent = updates.Usage(input + output if total is None else total, input, output, thought)
+        self._spent = with_meta("turn.tokens", spent, meta)
 
     def provider(self, provider_id: str) -> Endpoint | None:
         """Return the endpoint of this provider's models; None while the client has it disabled.

@@ -20,8 +20,8 @@ from accord.agent.remote_client import ClientLink, Requester
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.mistakes import shown, wrong_type
 from accord.schema import v1
-from accord.schema.base import Json, Unknown
-from accord.schema.sendable import check_meta, check_sendable
+from accord.schema.base import Json, JsonObject, Unknown
+from accord.schema.sendable import check_meta, check_sendable, with_meta
 
 if TYPE_CHECKING:
     from accord.agent.form_schema import Content
@@ -57,7 +57,7 @@ class Decision(Consent, msgspec.Struct, frozen=True):
     """The option that they chose; None if they chose none, or were not asked again."""
     remembered: bool = False
     """Whether they had said "always" before, and were not asked."""
-    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    meta: JsonObject = msgspec.field(default_factory=dict[str, Json])
     """The `_meta` of the client's answer."""
 
     def _agreed(self) -> bool:
@@ -153,7 +153,7 @@ class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
     """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
     value: T | None = None
     """The filled-in value; the fallback, if the client cannot ask."""
-    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    meta: JsonObject = msgspec.field(default_factory=dict[str, Json])
     """The `_meta` of the client's answer."""
 
     @property
@@ -172,13 +172,13 @@ class ElicitedUrl(Consent):
     """
 
     def __init__(
-        self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId, meta: dict[str, Json] | None = None
+        self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId, meta: JsonObject | None = None
     ) -> None:
         self.action: str = action
         """`accept`, `decline` or `cancel`; `unavailable` if the client cannot open URLs."""
         self.id: v1.ElicitationId = elicitation_id
         """The id that the client knows the visit by."""
-        self.meta: dict[str, Json] = meta or {}
+        self.meta: JsonObject = meta or {}
         """The `_meta` of the client's answer."""
         self._client = client
 
@@ -194,10 +194,11 @@ class ElicitedUrl(Consent):
     def __repr__(self) -> str:
         return f"ElicitedUrl({self.action!r})"
 
-    async def complete(self) -> None:
+    async def complete(self, *, meta: JsonObject | None = None) -> None:
         """Notify the client that the purpose of the visit is fulfilled."""
+        completed = with_meta("complete", v1.CompleteElicitationNotification(self.id), meta)
         if self.action != UNAVAILABLE:
-            await self._client.notify(v1.CompleteElicitationNotification(self.id))
+            await self._client.notify(completed)
 
 
 class Elicits:
@@ -208,7 +209,7 @@ class Elicits:
 
     @overload
     async def elicit(
-        self, message: str, form: type[T], *, fallback: T | None = None, meta: dict[str, Json] | None = None
+        self, message: str, form: type[T], *, fallback: T | None = None, meta: JsonObject | None = None
     ) -> Elicited[T]: ...
     @overload
     async def elicit(
@@ -217,10 +218,10 @@ class Elicits:
         form: v1.ElicitationSchema,
         *,
         fallback: Content | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Elicited[Content]: ...
     async def elicit(
-        self, message: str, form: Any, *, fallback: Any = None, meta: dict[str, Json] | None = None
+        self, message: str, form: Any, *, fallback: Any = None, meta: JsonObject | None = None
     ) -> Elicited[Any]:
         """Ask the user to fill in a form: for the fields of a class, or an `ElicitationSchema`.
 
@@ -250,7 +251,7 @@ class Elicits:
             return Elicited("accept", filled_in(form, answer.content or {}), answer.meta or {})
         return Elicited(_action(answer), meta=_meta(answer))
 
-    async def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
+    async def elicit_url(self, message: str, url: str, *, meta: JsonObject | None = None) -> ElicitedUrl:
         """Ask the user to visit a URL: for data that must not pass through the client, such as a login.
 
         Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.

@@ -42,7 +42,7 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import NOT_FOUND, RequestError, StoreError
 from accord.schema import v1, v2
-from accord.schema.base import Json, Unknown
+from accord.schema.base import JsonObject, Unknown
 from accord.schema.capabilities import Capabilities
 from accord.schema.conversion import to_v2
 
@@ -235,7 +235,7 @@ class V2Methods:
             tell(session._record.frame(encoded_update(activity)))
         return self._opened(v2.ResumeSessionResponse(), meta, session.id)
 
-    def _opened(self, bare: AnswerT, meta: dict[str, Json] | None, session_id: str) -> AnswerT:
+    def _opened(self, bare: AnswerT, meta: JsonObject | None, session_id: str) -> AnswerT:
         """The answer that opens a session: with its options, and with its first commands."""
         session = self._lifecycle.found(session_id)
         return replace(

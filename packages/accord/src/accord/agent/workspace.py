@@ -15,6 +15,8 @@ The place where a command runs and the way it is shown depend on the client:
 | any other | here | as text of the tool call |
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -30,12 +32,13 @@ from typing import Any, Self, TypeVar
 
 from accord.agent.record import Record
 from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, check_line
-from accord.agent.session_activity import ToolSurroundings
+from accord.agent.tool import Tool
 from accord.errors import ConnectionClosed, PeerError, RequestError
 from accord.mistakes import check_sequence, check_text
 from accord.printable import fenced
 from accord.schema import v1
-from accord.schema.base import Request
+from accord.schema.base import JsonObject, Request
+from accord.schema.sendable import with_meta
 from accord.services.file_service import Files, RewindFilesResponse
 from accord.services.service import ServedSession
 from accord.services.terminal_service import Terminal
@@ -50,13 +53,14 @@ LIMIT = 1024 * 1024
 class CommandText:
     """The output of a command as content of a tool call."""
 
-    def __init__(self) -> None:
+    def __init__(self, meta: JsonObject | None) -> None:
         self.text = ""
+        self._meta = meta
 
     @property
     def content(self) -> updates.Content:
         """The output so far, in a block that Markdown does not interpret."""
-        return updates.Content.of(fenced(self.text))
+        return updates.Content(updates.TextContent(fenced(self.text)), meta=self._meta)
 
 
 class ToolCommand:
@@ -64,29 +68,23 @@ class ToolCommand:
 
     def __init__(
         self,
-        surroundings: ToolSurroundings,
-        show: Callable[[updates.Terminal | CommandText], Awaitable[None]],
-        show_remote: Callable[[RemoteTerminal], Awaitable[None]],
-        grown: Callable[[int], None],
+        tool: Tool,
         command: Sequence[str],
         *,
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         check_sequence("tool.command()", "a program and its arguments", command)
         if not command:
             raise ValueError("tool.command() takes a program and its arguments, got an empty list")
         self.command: list[str] = list(command)
         """The program and its arguments."""
-        self._surroundings = surroundings
-        self._show = show
-        """Adds content to the tool call."""
-        self._show_remote = show_remote
-        """Shows a terminal of the client in the tool call."""
-        self._grown = grown
-        """Called with the number of characters by which shown content has grown."""
+        self._tool = tool
+        self._surroundings = surroundings = tool._surroundings
         self._cwd = Path(surroundings.session.resolve(cwd or "."))
         self._env = dict(env or {})
+        self._meta = meta
         self._remote: RemoteTerminal | None = None
         self._local: Terminal | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -146,9 +144,9 @@ class ToolCommand:
 
     async def _begin_there(self) -> None:
         program, *arguments = self.command
-        remote = self._surroundings.client.terminal(program, arguments, env=self._env, cwd=self._cwd)
+        remote = self._surroundings.client.terminal(program, arguments, env=self._env, cwd=self._cwd, meta=self._meta)
         self._remote = await remote.__aenter__()
-        await self._show_remote(remote)
+        await self._tool.terminal(remote)
 
     async def _begin_here(self) -> None:
         session, cancels = self._surroundings.session, self._surroundings.cancels
@@ -159,13 +157,13 @@ class ToolCommand:
         self._local = terminal
         begun = dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
         if begun is None:
-            text = CommandText()
-            await self._show(text)
+            text = CommandText(self._meta)
+            await self._tool._show_command(text)
             following = self._follow_as_text(terminal, text)
         else:
             cancels.offer("terminal", terminal.id, lambda: self._kill_soon(terminal))
-            await send(begun)
-            await self._show(updates.Terminal(terminal.id))
+            await send(with_meta("tool.command", begun, self._meta))
+            await self._tool._show_command(updates.Terminal(terminal.id))
             following = self._follow_as_bytes(terminal)
         self._telling = asyncio.create_task(following, name=f"output of {self.command[0]}")
 
@@ -195,7 +193,7 @@ class ToolCommand:
             before = "" if is_whole else shown.text
             grown = len(shown.text)
             shown.text = before + decoder.decode(data)
-            self._grown(len(shown.text) - grown)
+            self._tool._grown(len(shown.text) - grown)
 
 
 _DISK = Files()
@@ -226,24 +224,31 @@ class TurnFiles:
         self._client = client
         self._check_local = check_local
 
-    async def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
+    async def read(
+        self,
+        path: str | PathLike[str],
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        meta: JsonObject | None = None,
+    ) -> str:
         """Read a file's text, or `limit` lines of it starting at `line` (1-based).
 
-        A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
-        the session's folders.
+        A relative path starts at `cwd`. `meta` is the `_meta` of the request to the client. Raises PeerError for a file
+        that does not exist, cannot be read, or is outside the session's folders.
         """
         if self._client.can_read_files:
-            return await self._client.read_text_file(path, line=line, limit=limit)
+            return await self._client.read_text_file(path, line=line, limit=limit, meta=meta)
         check_line(line)
         self._check_local("fs.read_text_file", "turn.files.read()")
         reading = _DISK.read(self._session, self._resolve(path), line, limit)
         return await _as_answered(v1.ReadTextFileRequest, reading)
 
-    async def write(self, path: str | PathLike[str], text: str) -> None:
-        """Write a file; it is created where it is missing. Raises PeerError as `read` does."""
+    async def write(self, path: str | PathLike[str], text: str, *, meta: JsonObject | None = None) -> None:
+        """Write a file; it is created where it is missing. `meta` and errors are as in `read`."""
         check_text("turn.files.write()", text)
         if self._client.can_write_files:
-            await self._client.write_text_file(path, text)
+            await self._client.write_text_file(path, text, meta=meta)
         else:
             self._check_local("fs.write_text_file", "turn.files.write()")
             writing = _DISK.write(self._session, self._resolve(path), text, message_id=self._record.message_id)

@@ -15,7 +15,7 @@ from accord import __version__
 from accord.engine.handlers import Handlers, Interception, MessageT, RawHandlerT, Registrar
 from accord.mistakes import check_sequence, check_text, check_word, wrong_type
 from accord.schema import v1
-from accord.schema.base import Json, with_unknown_members
+from accord.schema.base import JsonObject, with_unknown_members
 from accord.schema.sendable import check_meta
 from accord.services.file_service import Files
 from accord.services.permission_question import LEVELS, Ask, Level
@@ -69,7 +69,7 @@ class Client:
         prompt_suggestions: bool = False,
         skills: bool = False,
         extensions: Iterable[type[Extension[Any]] | str] | Extensions = (),
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> None:
         check_text("Client(name)", name)
         check_meta("Client(meta=...)", meta)
@@ -206,7 +206,7 @@ class ClientDefinition:
     """Whether agents are asked to suggest prompts."""
     skills: bool = False
     """Whether agents of version 2 list their skills."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """The `_meta` of `initialize`."""
     extensions: Extensions = field(default_factory=dict[Any, Any])
     """The extensions of the protocol that are declared to agents."""

@@ -22,7 +22,7 @@ from accord._internal.endpoint import Endpoint
 from accord.errors import AccordError
 from accord.mistakes import wrong_type
 from accord.schema import legacy, v1
-from accord.schema.base import Json, Unknown
+from accord.schema.base import JsonObject, Unknown
 from accord.transports import CommandTarget
 
 if TYPE_CHECKING:
@@ -46,20 +46,17 @@ def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMe
 
 
 async def log_in(
-    remote: RemoteAgent,
-    method: v1.AuthMethod,
-    env: Mapping[str, str],
-    meta: dict[str, Json] | None = None,
-) -> None:
-    """Log in by this method; `meta` is for the request, if there is one."""
+    remote: RemoteAgent, method: v1.AuthMethod, env: Mapping[str, str], meta: JsonObject | None = None
+) -> JsonObject:
+    """Log in by this method; `meta` is for the request, if there is one. Returns the `_meta` of the answer."""
     if isinstance(method, Unknown):
         raise AccordError(f"login method of unknown type {method.tag!r}; this version of Accord cannot use it")
     if (command := terminal_command(remote, method)) is not None:
         await _at_the_terminal(remote, *command)
-    elif isinstance(method, v1.AuthMethodEnvVar):
+        return {}
+    if isinstance(method, v1.AuthMethodEnvVar):
         await _with_variables(remote, method, env)
-    else:
-        await remote.request(v1.AuthenticateRequest(method.id, meta=meta))
+    return (await remote.request(v1.AuthenticateRequest(method.id, meta=meta))).meta or {}
 
 
 def terminal_command(remote: RemoteAgent, method: v1.AuthMethod) -> tuple[list[str], dict[str, str]] | None:
@@ -84,7 +81,6 @@ async def _with_variables(remote: RemoteAgent, method: v1.AuthMethodEnvVar, env:
     if any(target.env.get(name) != value for name, value in given.items()):
         target.env.update(given)
         await remote._restarter.restart("it gets variables for a login")
-    await remote.request(v1.AuthenticateRequest(method.id))
 
 
 async def _at_the_terminal(remote: RemoteAgent, command: Sequence[str], env: Mapping[str, str]) -> None:
@@ -133,39 +129,34 @@ class Providers:
         """The providers as the agent listed them last."""
 
     async def list(
-        self,
-        agent: Requester,
-        seconds: float | None = None,
-        meta: dict[str, Json] | None = None,
+        self, agent: Requester, seconds: float | None = None, meta: JsonObject | None = None
     ) -> list[v1.ProviderInfo]:
         listed = (await agent.request(v1.ListProvidersRequest(meta=meta), timeout=seconds)).providers
         self._listed = {it.provider_id: it for it in listed}
         return listed
 
     async def set(
-        self,
-        agent: Requester,
-        provider_id: str,
-        endpoint: Endpoint,
-        meta: dict[str, Json] | None = None,
-    ) -> None:
-        """Set a provider; raises ValueError for a kind of API that the agent has listed without."""
+        self, agent: Requester, provider_id: str, endpoint: Endpoint, meta: JsonObject | None = None
+    ) -> JsonObject:
+        """Set a provider, and return the `_meta` of the answer; raises ValueError for a kind of API that it lacks."""
         listed = self._listed.get(provider_id)
         if listed is not None and endpoint.api_type not in listed.supported:
             raise ValueError(
                 f"provider {provider_id!r} has no API of type {endpoint.api_type!r}; "
                 f"it has {', '.join(listed.supported) or 'none'}"
             )
-        await agent.request(_request(provider_id, endpoint, meta))
+        answer = await agent.request(_request(provider_id, endpoint, meta))
         self._wanted[provider_id] = endpoint
+        return answer.meta or {}
 
-    async def disable(self, agent: Requester, provider_id: str, meta: dict[str, Json] | None = None) -> None:
-        """Disable a provider; raises ValueError for one that the agent has listed as required."""
+    async def disable(self, agent: Requester, provider_id: str, meta: JsonObject | None = None) -> JsonObject:
+        """Disable a provider, and return the `_meta` of the answer; raises ValueError for one that is required."""
         listed = self._listed.get(provider_id)
         if listed is not None and listed.required:
             raise ValueError(f"provider {provider_id!r} cannot be disabled; the agent requires it")
-        await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id), meta=meta))
+        answer = await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id), meta=meta))
         self._wanted[provider_id] = None
+        return answer.meta or {}
 
     async def establish(self, agent: Requester, seconds: float) -> None:
         """Apply the settings to a new connection; raises AccordError if the agent cannot do that."""
@@ -192,7 +183,7 @@ class Providers:
             )
 
 
-def _request(provider_id: str, endpoint: Endpoint, meta: dict[str, Json] | None = None) -> v1.SetProviderRequest:
+def _request(provider_id: str, endpoint: Endpoint, meta: JsonObject | None = None) -> v1.SetProviderRequest:
     headers = dict(endpoint.headers)
     return v1.SetProviderRequest(v1.ProviderId(provider_id), endpoint.api_type, endpoint.base_url, headers, meta=meta)
 

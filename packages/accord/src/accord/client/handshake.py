@@ -42,7 +42,7 @@ from accord.errors import (
 )
 from accord.mistakes import wrong_type
 from accord.schema import codec, legacy, v1
-from accord.schema.base import Json
+from accord.schema.base import Json, JsonObject
 from accord.schema.capabilities import CURSORS, Capabilities
 from accord.trace import Observer
 from accord.transports import Target
@@ -175,7 +175,7 @@ class Offer(NamedTuple):
     """The versions that it speaks."""
     info: v1.Implementation
     capabilities: v1.ClientCapabilities
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
 
     @property
     def plain(self) -> v1.InitializeRequest:

@@ -58,7 +58,7 @@ from accord.errors import (
 )
 from accord.mistakes import check_text, check_word, shortened, wrong_type
 from accord.schema import codec, v1
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, JsonObject, Notification, Request
 from accord.schema.capabilities import WATCH, AgentOffers
 from accord.schema.sendable import check_meta, check_sendable
 from accord.trace import Observer
@@ -197,31 +197,30 @@ class RemoteAgent:
     # Logins
 
     async def login(
-        self,
-        method: str | None = None,
-        *,
-        env: Mapping[str, str] | None = None,
-        meta: dict[str, Json] | None = None,
-    ) -> None:
+        self, method: str | None = None, *, env: Mapping[str, str] | None = None, meta: JsonObject | None = None
+    ) -> JsonObject:
         """Log in by the method with this id, or by the agent's only method.
 
         A method with environment variables takes them from `env` or from our own environment, and the agent is
         restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Any other
-        method is a request, which has `meta` as its `_meta`. Raises `AccordError` if the method is unknown, a variable
-        is missing, or the login fails.
+        method is a request, which has `meta` as its `_meta`. Returns the `_meta` of the answer. Raises `AccordError` if
+        the method is unknown, a variable is missing, or the login fails.
         """
         check_meta("remote.login(meta=...)", meta)
-        await log_in(self, self.login_method(method), env or {}, meta)
+        return await log_in(self, self.login_method(method), env or {}, meta)
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """Return the login with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
         return method_of(self.auth_methods, wanted)
 
-    async def logout(self, *, meta: dict[str, Json] | None = None) -> None:
-        """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
-        await self._ask("logout", v1.LogoutRequest(meta=meta))
+    async def logout(self, *, meta: JsonObject | None = None) -> JsonObject:
+        """Log out; raises `CapabilityMissing` if the agent does not support it.
 
-    async def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
+        `meta` is the request's `_meta`, the result that of the answer.
+        """
+        return (await self._ask("logout", v1.LogoutRequest(meta=meta))).meta or {}
+
+    async def auth_status(self, *, meta: JsonObject | None = None) -> v1.AuthStatusResponse:
         """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` if the agent does not
         support it.
 
@@ -240,7 +239,7 @@ class RemoteAgent:
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
@@ -268,7 +267,7 @@ class RemoteAgent:
         *,
         additional_directories: Sequence[str | Path] = (),
         session_id: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> v1.SessionOptionsResponse:
         """Return the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
 
@@ -288,7 +287,7 @@ class RemoteAgent:
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Open a session again, and replay its past, which is in `state` when this returns.
 
@@ -305,11 +304,7 @@ class RemoteAgent:
         )
 
     async def watch(
-        self,
-        session_id: str,
-        cwd: str | Path | None = None,
-        *,
-        meta: dict[str, Json] | None = None,
+        self, session_id: str, cwd: str | Path | None = None, *, meta: JsonObject | None = None
     ) -> RemoteSession:
         """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
 
@@ -331,7 +326,7 @@ class RemoteAgent:
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
@@ -349,7 +344,7 @@ class RemoteAgent:
         cwd: str | Path | None = None,
         *,
         archived: Literal["exclude", "include", "only"] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> AsyncIterator[v1.SessionInfo]:
         """Iterate over the agent's sessions, of the folder `cwd` or all; pages are fetched as needed.
 
@@ -371,7 +366,7 @@ class RemoteAgent:
                 raise AccordError("session/list: the agent repeated a cursor; its list of sessions would never end")
             seen.add(cursor)
 
-    async def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def delete(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
 
         `meta` is the request's `_meta`; returns that of the answer.
@@ -381,7 +376,7 @@ class RemoteAgent:
         await self._sessions.deleted(key)
         return answer.meta or {}
 
-    async def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def archive(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Archive a session: lists leave it out, and an open one is closed.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
@@ -392,7 +387,7 @@ class RemoteAgent:
         await self._sessions.deleted(key)
         return answer.meta or {}
 
-    async def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def unarchive(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Take a session out of the archive without opening it.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
@@ -401,14 +396,14 @@ class RemoteAgent:
         request = v1.UnarchiveSessionRequest(v1.SessionId(session_id), meta=meta)
         return (await self._ask("unarchive", request)).meta or {}
 
-    async def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+    async def status(self, session_id: str, *, meta: JsonObject | None = None) -> v1.SessionStatusResponse:
         """Ask whether a session is `open` in the agent, on any connection, or only `saved`, without changing it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
         return await self._ask("status", v1.SessionStatusRequest(v1.SessionId(session_id), meta=meta))
 
-    async def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+    async def set_title(self, session_id: str, title: str, *, meta: JsonObject | None = None) -> str:
         """Set the title of a session, which need not be open; returns it as the agent stored it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
@@ -423,7 +418,11 @@ class RemoteAgent:
     # Next edit suggestions
 
     def suggestions(
-        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+        self,
+        folder: str | Path | None = None,
+        *,
+        repository: v1.NesRepository | None = None,
+        meta: JsonObject | None = None,
     ) -> Suggestions:
         """Ask the agent for suggestions in a folder, by default the current one, as a block.
 
@@ -432,30 +431,32 @@ class RemoteAgent:
         """
         from accord.client.suggested_edits import Suggestions
 
-        return Suggestions(self, absolute(folder), repository)
+        check_meta("remote.suggestions(meta=...)", meta)
+        return Suggestions(self, absolute(folder), repository, meta)
 
     # Providers
 
-    async def providers(self, *, meta: dict[str, Json] | None = None) -> list[v1.ProviderInfo]:
+    async def providers(self, *, meta: JsonObject | None = None) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
         check_meta("remote.providers(meta=...)", meta)
         return await self._providers.list(self, meta=meta)
 
-    async def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
+    async def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: JsonObject | None = None) -> JsonObject:
         """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
         It applies to sessions that are opened later, and is set again after a restart of the agent. `meta` is the
-        request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
+        request's `_meta`, the result that of the answer. Raises ValueError for a kind of API that `providers` did not
+        list.
         """
         if not isinstance(cast("object", endpoint), Endpoint):
             raise wrong_type("remote.set_provider()", "an Endpoint", endpoint)
         check_meta("remote.set_provider(meta=...)", meta)
-        await self._providers.set(self, provider_id, endpoint, meta)
+        return await self._providers.set(self, provider_id, endpoint, meta)
 
-    async def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
+    async def disable_provider(self, provider_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
         check_meta("remote.disable_provider(meta=...)", meta)
-        await self._providers.disable(self, provider_id, meta)
+        return await self._providers.disable(self, provider_id, meta)
 
     # The low level
 

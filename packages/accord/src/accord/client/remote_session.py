@@ -29,7 +29,7 @@ from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.mistakes import check_callable, check_text, meant
 from accord.project.confined import Roots
 from accord.schema import codec, v1
-from accord.schema.base import Json, Request
+from accord.schema.base import Json, JsonObject, Request
 from accord.schema.sendable import check_meta, content_block
 from accord.session import Observer, SessionState, ToolCallState, choices_of, updates
 
@@ -69,7 +69,7 @@ class SessionSetup(NamedTuple):
     mcp_servers: list[v1.McpServer]
     system_prompt: v1.SystemPrompt | None = None
     """Sent again whenever the session is opened again: agents need not remember it."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """The `_meta` of the request that opens the session."""
     editor: tuple[EditorServer, v1.McpServer] | None = None
     """Serves the client's files and terminals as tools, where the protocol has no requests for them."""
@@ -101,7 +101,7 @@ class RemoteSession:
         """The folders that the session's files should be in: `cwd` and the additional directories."""
         self.state: SessionState = SessionState(remote._limits.state)
         """The conversation so far: messages, tool calls, plan, modes, models, config options, title, usage."""
-        self._meta: dict[str, Json] = {}
+        self._meta: JsonObject = {}
         self._is_open = True
         self._turns: deque[Reply] = deque()
         self._late = PromptsDuringRestart(remote, self._send)
@@ -153,7 +153,7 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -167,7 +167,7 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -181,7 +181,7 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -194,7 +194,7 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -286,7 +286,7 @@ class RemoteSession:
         """Whether the agent works on a prompt, or will when it has been restarted."""
         return bool(self._turns or self._late.waiting)
 
-    async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
+    async def cancel(self, *, meta: JsonObject | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; returns None if no turn runs.
 
         `meta` is the `_meta` of the cancellation.
@@ -310,27 +310,31 @@ class RemoteSession:
             finally:
                 self._idle_waiters.remove(waiter)
 
-    async def cancel_tool_call(self, tool_call_id: str) -> None:
+    async def cancel_tool_call(self, tool_call_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Ask the agent to cancel one tool call, including one in the background; its status follows as an update.
 
-        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2. `meta` is the
+        request's `_meta`, the result that of the answer.
         """
         key = v1.ToolCallId(tool_call_id)
         self._must_offer_cancel("tool call", key, self.tool_call(key))
         from accord.schema import v2  # only an agent of version 2 offers it
 
-        await self._remote.request(v2.CancelToolCallRequest(self.id, key))
+        answer = await self._request("cancel_tool_call", v2.CancelToolCallRequest(self.id, key, meta=meta))
+        return answer.meta or {}
 
-    async def cancel_terminal(self, terminal_id: str) -> None:
+    async def cancel_terminal(self, terminal_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
 
-        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2. `meta` is the
+        request's `_meta`, the result that of the answer.
         """
         key = v1.TerminalId(terminal_id)
         self._must_offer_cancel("terminal", key, self.state.terminals.get(key))
         from accord.schema import v2
 
-        await self._remote.request(v2.CancelTerminalRequest(self.id, key))
+        answer = await self._request("cancel_terminal", v2.CancelTerminalRequest(self.id, key, meta=meta))
+        return answer.meta or {}
 
     def _must_offer_cancel(self, kind: str, its_id: str, known: Any) -> None:
         if self._remote.version == 1:
@@ -419,7 +423,7 @@ class RemoteSession:
     # Settings that the agent can change. Each method takes the `_meta` of its request, and returns that of the
     # answer.
 
-    async def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def set_mode(self, mode: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
 
         If the agent has a config option for its mode, that option is set; older agents have only modes. Returns the
@@ -433,7 +437,7 @@ class RemoteSession:
         self.state.set_mode(mode_id)
         return answer.meta or {}
 
-    async def set_model(self, model: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def set_model(self, model: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set the model to one of `state.models`, by its id; raises ValueError for an unknown one.
 
         If the agent has a config option for its model, that option is set; older agents have only models. Returns the
@@ -449,9 +453,7 @@ class RemoteSession:
         self.state.set_model(model_id)
         return answer.meta or {}
 
-    async def set_config(
-        self, option: str, value: str | bool, *, meta: dict[str, Json] | None = None
-    ) -> dict[str, Json]:
+    async def set_config(self, option: str, value: str | bool, *, meta: JsonObject | None = None) -> JsonObject:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has the present values of
         all.
 
@@ -474,7 +476,7 @@ class RemoteSession:
         self.state.set_config(answer.config_options)
         return answer.meta or {}
 
-    async def set_title(self, title: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def set_title(self, title: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set the session's title, which is then `state.title` as the agent stored it; returns the answer's `_meta`.
 
         Raises `CapabilityMissing` if the agent does not support it.
@@ -490,7 +492,7 @@ class RemoteSession:
         at: str | None = None,
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Copy the session under a new id; raises `CapabilityMissing` if the agent does not support it.
 
@@ -507,7 +509,7 @@ class RemoteSession:
         cursor = None if at is None else self.state.cursor_at(at).id
         return await self._remote._sessions.fork(self, system_prompt, meta, cursor, config)
 
-    async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def close(self, *, meta: JsonObject | None = None) -> JsonObject:
         """Close the session: running turns fail, and the agent frees the session's resources, if it can.
 
         Returns the `_meta` of the answer.
@@ -550,11 +552,11 @@ class RemoteSession:
         """Whether the agent has yet to answer the turn's prompt."""
         return turn in self._turns
 
-    def _cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+    def _cancel_turn(self, turn: Reply, meta: JsonObject | None = None) -> None:  # noqa: ARG002
         """Cancel this turn: in version 1 that is whatever the agent works on."""
         self._send_cancel(meta)
 
-    def _send_cancel(self, meta: dict[str, Json] | None = None) -> None:
+    def _send_cancel(self, meta: JsonObject | None = None) -> None:
         """Ask the agent to stop, and the services to stop asking the user about this session."""
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v1.CancelNotification(self.id, meta=meta))

@@ -29,7 +29,8 @@ from accord.errors import CapabilityMissing
 from accord.mistakes import check_callable, shortened
 from accord.project.confined import Roots
 from accord.schema import v1
-from accord.schema.base import Unknown
+from accord.schema.base import JsonObject, Unknown
+from accord.schema.sendable import with_meta
 from accord.session import Observer, SessionState, SubagentState, ToolCallState, updates
 
 if TYPE_CHECKING:
@@ -177,11 +178,11 @@ class RemoteSubagent:
         capabilities = self._announced.capabilities
         return self._is_known and capabilities is not None and capabilities.cancel is not None
 
-    async def cancel(self) -> None:
-        """Ask the agent to stop it; raises `CapabilityMissing` if it may not be cancelled alone."""
+    async def cancel(self, *, meta: JsonObject | None = None) -> None:
+        """Ask the agent to stop it, with this `_meta`; raises `CapabilityMissing` if it may not be cancelled alone."""
         if not self.can_cancel:
             raise CapabilityMissing("capabilities.cancel of the subagent", "cancelling it alone")
-        await self._remote.notify(v1.CancelNotification(self.id))
+        await self._remote.notify(with_meta("subagent.cancel", v1.CancelNotification(self.id), meta))
         if self._remote.version == 1:
             self._close_questions()
             self.state.cancel_unfinished()

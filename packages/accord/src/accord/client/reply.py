@@ -41,7 +41,7 @@ from accord.engine.outgoing import PendingRequest
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.mistakes import shortened
 from accord.schema import codec, v1
-from accord.schema.base import Json
+from accord.schema.base import JsonObject
 from accord.schema.sendable import check_meta
 from accord.session import Message, Speaker, ToolCallState, updates
 from accord.session.values import JoinedText, whole_part
@@ -81,7 +81,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The tool calls that began in the turn."""
     usage: v1.Usage | None = None
     """The tokens that the turn used; None if the agent does not report them."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """The `_meta` of the agent's answer."""
     exceeded: BudgetField | None = None
     """The limit of the prompt's `Budget` that ended the turn; None if none did."""
@@ -146,7 +146,7 @@ class Reply:
         *,
         keeps_wire: bool = False,
         keeps_subagents: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         idempotency_key: str | None = None,
     ) -> None:
         self._idempotency_key = idempotency_key
@@ -371,25 +371,22 @@ class Reply:
         """Whether `session/cancel` was sent for this turn."""
         return self._cancelled
 
-    async def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
+    async def cancel(self, *, within: float | None = None, meta: JsonObject | None = None) -> Outcome:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
         resumed or loaded if possible, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
         cancellation.
         """
-        check_meta("reply.cancel(meta=...)", meta)
-        self._request_cancel(meta)
+        self.request_cancel(meta=meta)
         if within is not None and not await in_time(within, self._wait_for_end()):
             self._answered(v1.PromptResponse("cancelled"))
             await self._session._remote._restarter.restart(f"{self._session.id}: the agent ignored session/cancel")
         return await self
 
-    def request_cancel(self) -> None:
+    def request_cancel(self, *, meta: JsonObject | None = None) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
-        self._request_cancel(None)
-
-    def _request_cancel(self, meta: dict[str, Json] | None) -> None:
+        check_meta("reply.cancel(meta=...)", meta)
         if self._cancelled or (self.done and not self._session._is_turn(self)):
             return
         self._cancelled = True

@@ -30,7 +30,7 @@ from accord.engine.lanes import WEIGHT
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.mistakes import check_path, check_sequence, check_text, wrong_type
 from accord.schema import v1
-from accord.schema.base import Json, Model, Request, Unknown
+from accord.schema.base import JsonObject, Model, Request, Unknown
 from accord.schema.capabilities import WATCH, Capabilities
 from accord.schema.sendable import check_meta, check_sendable
 from accord.services.service import SessionOf
@@ -141,7 +141,7 @@ class Sessions:
         mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
         system_prompt: str | v1.SystemPrompt | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> SessionSetup:
         """Return the setup of a session; raises CapabilityMissing for settings that the agent does not support."""
         folder = absolute(cwd)
@@ -237,7 +237,7 @@ class Sessions:
         self,
         session: RemoteSession,
         system_prompt: str | v1.SystemPrompt | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         cursor: v1.CursorId | None = None,
         config: Mapping[str, str | bool] | None = None,
     ) -> RemoteSession:
@@ -268,7 +268,7 @@ class Sessions:
         mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
         system_prompt: str | v1.SystemPrompt | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         config: Mapping[str, str | bool] | None = None,
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
@@ -352,7 +352,7 @@ class Sessions:
 
     # Closing sessions
 
-    async def close(self, session: RemoteSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def close(self, session: RemoteSession, meta: JsonObject | None = None) -> JsonObject:
         """Close a session, at the agent as well if it can. It ends here even if the agent answers with an error."""
         answer: v1.CloseSessionResponse | None = None
         try:

@@ -32,7 +32,8 @@ from accord.documents.text_document import (
 from accord.errors import REQUEST_CANCELLED, AccordError, CapabilityMissing, PeerError, ProtocolError, StaleSuggestion
 from accord.paths import path_of_uri
 from accord.schema import v1
-from accord.schema.base import Notification, Unknown
+from accord.schema.base import JsonObject, Notification, Unknown
+from accord.schema.sendable import check_meta, with_meta
 from accord.schema.v1 import SessionId
 
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ class Suggestions:
             print(suggestion.new_text)
     """
 
-    def __init__(self, remote: RemoteAgent, folder: Path, repository: v1.NesRepository | None) -> None:
+    def __init__(
+        self, remote: RemoteAgent, folder: Path, repository: v1.NesRepository | None, meta: JsonObject | None
+    ) -> None:
+        self.meta: JsonObject = {}
+        """The `_meta` of the answer that started the session."""
         self._remote = remote
+        self._sent_meta = meta
         self._folder = folder
         self._repository = repository
         self._documents: dict[str, OpenDocument] = {}
@@ -76,7 +82,8 @@ class Suggestions:
         self._wishes, self._encoding = declared.nes, self._agreed(declared.position_encoding)
         folder = self._folder.as_uri()
         request = v1.StartNesRequest(folder, [v1.WorkspaceFolder(folder, self._folder.name)], self._repository)
-        self._id = (await self._remote.request(request)).session_id
+        answer = await self._remote.request(with_meta("remote.suggestions", request, self._sent_meta))
+        self._id, self.meta = answer.session_id, answer.meta or {}
         return self
 
     async def __aexit__(
@@ -91,7 +98,9 @@ class Suggestions:
             if error is None:  # otherwise the error that ends the block is more informative
                 raise
 
-    async def open(self, file: str | Path, text: str, *, language: str = "") -> OpenDocument:
+    async def open(
+        self, file: str | Path, text: str, *, language: str = "", meta: JsonObject | None = None
+    ) -> OpenDocument:
         """Open a document, named by a path relative to the folder or by a URI, with its text as the user sees it.
 
         `language` is an identifier such as `python`. Raises ValueError if the document is open already.
@@ -100,9 +109,10 @@ class Suggestions:
         if key_of(uri) in self._documents:
             raise ValueError(f"{uri} is open already; change the document that `open` returned")
         document = OpenDocument(self, uri, language, text)
+        opened = v1.DidOpenDocumentNotification(self.id, uri, language, document.version, text)
+        opened = with_meta("suggestions.open", opened, meta)
         self._documents[key_of(uri)] = document
-        notification = v1.DidOpenDocumentNotification(self.id, uri, language, document.version, text)
-        await self._tell("did_open", notification)
+        await self._tell("did_open", opened)
         return document
 
     def _agreed(self, encoding: str | None) -> Encoding:
@@ -183,33 +193,35 @@ class OpenDocument:
         """The path of the file; None for a document that is not a file."""
         return path_of_uri(self.uri)
 
-    async def change(self, text: str) -> None:
+    async def change(self, text: str, *, meta: JsonObject | None = None) -> None:
         """Change the whole text; the agent gets the smallest change, or the text if it prefers that."""
         edit = smallest_edit(self.text, text)
         if text != self.text:
-            await self._edit(edit)
+            await self._edit(edit, meta)
 
-    async def edit(self, start: int, end: int, text: str) -> None:
+    async def edit(self, start: int, end: int, text: str, *, meta: JsonObject | None = None) -> None:
         """Replace the text between two offsets."""
         if not 0 <= start <= end <= len(self.text):
             raise ValueError(f"start and end must be in order, from 0 to {len(self.text)}; got {start} and {end}")
-        await self._edit(addressable(self.text, Edit(start, end, text)))
+        await self._edit(addressable(self.text, Edit(start, end, text)), meta)
 
-    async def save(self) -> None:
+    async def save(self, *, meta: JsonObject | None = None) -> None:
         """Notify the agent that the document was saved, if it wants that."""
-        await self._session._tell("did_save", v1.DidSaveDocumentNotification(self._session.id, self.uri))
+        saved = v1.DidSaveDocumentNotification(self._session.id, self.uri)
+        await self._session._tell("did_save", with_meta("document.save", saved, meta))
 
-    async def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
+    async def focus(self, at: int, *, visible: tuple[int, int] | None = None, meta: JsonObject | None = None) -> None:
         """Notify the agent that the document got the focus, if it wants that; `visible` is the range on screen."""
         seen = self._text.range(*(visible or (0, len(self.text))))
         position = self._text.position(at)
         notification = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
-        await self._session._tell("did_focus", notification)
+        await self._session._tell("did_focus", with_meta("document.focus", notification, meta))
 
-    async def close(self) -> None:
+    async def close(self, *, meta: JsonObject | None = None) -> None:
         """Close the document: the agent forgets it."""
+        closed = with_meta("document.close", v1.DidCloseDocumentNotification(self._session.id, self.uri), meta)
         if self._session._documents.pop(key_of(self.uri), None) is not None:
-            await self._session._tell("did_close", v1.DidCloseDocumentNotification(self._session.id, self.uri))
+            await self._session._tell("did_close", closed)
 
     async def suggest(
         self,
@@ -218,6 +230,7 @@ class OpenDocument:
         selection: tuple[int, int] | None = None,
         trigger: v1.NesTriggerKind = "automatic",
         context: v1.NesSuggestContext | None = None,
+        meta: JsonObject | None = None,
     ) -> list[Suggestion]:
         """Ask for suggestions for the cursor at this offset, the best first.
 
@@ -234,15 +247,16 @@ class OpenDocument:
             None if selection is None else self._text.range(*selection),
             self._session._wanted(context),
         )
-        found = await self._session._ask(self, request)
+        found = await self._session._ask(self, with_meta("document.suggest", request, meta))
         return [Suggestion(self._session, self, it, edits_in(self.uri, self._text, it)) for it in found]
 
-    async def _edit(self, edit: Edit) -> None:
+    async def _edit(self, edit: Edit, meta: JsonObject | None) -> None:
+        check_meta("document.edit(meta=...)", meta)
         changed_range = None if self._session._wants_whole_texts else self._text.range(edit.start, edit.end)
         self._text.replace(*edit)
         self._version += 1
         change = v1.TextDocumentContentChangeEvent(self.text if changed_range is None else edit.text, changed_range)
-        sent = v1.DidChangeDocumentNotification(self._session.id, self.uri, self.version, [change])
+        sent = v1.DidChangeDocumentNotification(self._session.id, self.uri, self.version, [change], meta=meta)
         await self._session._tell("did_change", sent)
 
 
@@ -268,26 +282,28 @@ class Suggestion:
         """Return the document's text with the edits of this suggestion; None if it edits another document, or none."""
         return None if self._edits is None else with_edits(self._text_then(), self._edits)
 
-    async def accept(self) -> str:
+    async def accept(self, *, meta: JsonObject | None = None) -> str:
         """Apply the suggestion, and notify the agent; returns the text of the document.
 
         An edit is applied to the document, and the agent is notified of the change as of any other. Applying other
         kinds is up to you. Raises `StaleSuggestion` if the document has changed since.
         """
         text = self.new_text
+        accepted = with_meta("accept", v1.AcceptNesNotification(self._session.id, _id_of(self.value)), meta)
         self._settle()
-        await self._session._send(v1.AcceptNesNotification(self._session.id, _id_of(self.value)))
+        await self._session._send(accepted)
         if text is not None:
             await self._document.change(text)
         return self._document.text
 
-    async def reject(self, reason: v1.NesRejectReason = "rejected") -> None:
+    async def reject(self, reason: v1.NesRejectReason = "rejected", *, meta: JsonObject | None = None) -> None:
         """Notify the agent that the suggestion was not accepted, because it was `ignored`, for example.
 
         The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
         """
+        rejected = with_meta("reject", v1.RejectNesNotification(self._session.id, _id_of(self.value), reason), meta)
         self._settle()
-        await self._session._send(v1.RejectNesNotification(self._session.id, _id_of(self.value), reason))
+        await self._session._send(rejected)
 
     def _text_then(self) -> str:
         if self._document.version != self._version:

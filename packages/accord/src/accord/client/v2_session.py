@@ -28,7 +28,7 @@ from accord.dialects.v2_as_v1 import UpdateView
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, Overflow, PeerError
 from accord.mistakes import check_callable
 from accord.schema import codec, v1, v2
-from accord.schema.base import Json
+from accord.schema.base import JsonObject
 from accord.schema.sendable import check_meta
 from accord.session import Observer, Speaker
 
@@ -160,7 +160,7 @@ class V2Session(RemoteSession):
 
     # Cancelling
 
-    async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
+    async def cancel(self, *, meta: JsonObject | None = None) -> Outcome | None:
         """Cancel the agent's work and all prompts, and wait for the end of the first one; None without one."""
         check_meta("session.cancel(meta=...)", meta)
         turns = [*(opened.turn for opened in self._open), *self._late.waiting]
@@ -176,7 +176,7 @@ class V2Session(RemoteSession):
         self._tell_to_cancel(meta)
         return await turns[0].cancel()
 
-    def _cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:
+    def _cancel_turn(self, turn: Reply, meta: JsonObject | None = None) -> None:
         """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
         opened = next((it for it in self._open if it.turn is turn), None)
         if opened is None:  # it waits for the agent's restart
@@ -189,7 +189,7 @@ class V2Session(RemoteSession):
             # An agent may send the receipt last: work that began after this prompt was sent is its own.
             self._tell_to_cancel(meta)
 
-    def _tell_to_cancel(self, meta: dict[str, Json] | None = None) -> None:
+    def _tell_to_cancel(self, meta: JsonObject | None = None) -> None:
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
@@ -208,7 +208,7 @@ class V2Session(RemoteSession):
             self._tracker.dropped(opened.prompt)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
 
-    def _send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+    def _send_cancel(self, meta: JsonObject | None = None) -> None:  # noqa: ARG002
         """Cancel the prompts that wait for the agent's restart."""
         for turn in self._late.take():
             turn._answered(v1.PromptResponse("cancelled"))

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from accord.schema import v1
-from accord.schema.base import Json
+from accord.schema.base import Json, JsonObject
 from accord.session import SessionState
 from accord.session.replay_scan import Version
 
@@ -47,7 +47,7 @@ class ActivityEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     stop_reason: str
     usage: v1.Usage | None = None
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     failure: Failure | None = None
 
     @property

@@ -131,7 +131,7 @@ class UpdateView:
         rest = _rest(before, after)
         if rest is None:
             return [update]
-        return [kind(v1.TextContent(rest), update.message_id)] if rest else []
+        return [kind(v1.TextContent(rest), update.message_id, meta=update.meta or None)] if rest else []
 
     def begin(self, kind: str, its_id: str) -> bool:
         """Note that a message has begun; returns whether it is new."""
@@ -146,7 +146,7 @@ class UpdateView:
 
 def _chunks(update: Any, kind: Any) -> list[Any]:
     """A whole message as one chunk for each block."""
-    return [kind(block, update.message_id) for block in update.content]
+    return [kind(block, update.message_id, meta=update.meta or None) for block in update.content]
 
 
 def _rest(before: Message, after: Message) -> str | None:

@@ -38,7 +38,7 @@ from accord.jsonrpc.chunked_decode import Sliced
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import UnencodedNotification
 from accord.schema import codec, legacy, v1
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, JsonObject, Notification, Request
 from accord.schema.capabilities import Capabilities, CapabilityGuard, declared_in
 from accord.schema.methods import may_be_empty, row_for
 from accord.transports import Transport
@@ -52,7 +52,7 @@ KEYS = ("traceparent", "tracestate", "baggage")
 _current: ContextVar[dict[str, str] | None] = ContextVar("accord_trace", default=None)
 
 
-def trace_in(meta: dict[str, Json]) -> dict[str, str]:
+def trace_in(meta: JsonObject) -> dict[str, str]:
     """Return the trace context in the `_meta` of a message; empty if there is none."""
     return {key: value for key in KEYS if isinstance(value := meta.get(key), str)}
 

@@ -57,6 +57,9 @@ ShapeT = TypeVar("ShapeT", bound="Shape")
 Json: TypeAlias = Any
 """Any JSON value."""
 
+JsonObject: TypeAlias = dict[str, Json]
+"""A JSON object, such as the `_meta` of a message."""
+
 Side = str
 """The side that handles a message: `agent`, `client`, `proxy`, or `protocol` for either."""
 

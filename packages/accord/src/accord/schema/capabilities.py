@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from accord.errors import CapabilityMissing
 from accord.installation import mcp_is_installed
 from accord.schema import v1
-from accord.schema.base import Json, Mark, Notification, Request, Shape, unknown_members
+from accord.schema.base import JsonObject, Mark, Notification, Request, Shape, unknown_members
 from accord.schema.type_tree import Tagged, fields_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Capabilities:
         self,
         declared: v1.AgentCapabilities | v1.ClientCapabilities | Any = None,
         view: v1.AgentCapabilities | v1.ClientCapabilities | None = None,
-        handshake_meta: dict[str, Json] | None = None,
+        handshake_meta: JsonObject | None = None,
     ) -> None:
         self.declared = declared
         """The other side's declaration in `initialize`; None before that, when it counts as having no capability."""

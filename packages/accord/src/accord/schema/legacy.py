@@ -28,7 +28,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.schema.base import Json
+from accord.schema.base import Json, JsonObject
 
 RENAMED_FIELDS: dict[str, dict[str, str]] = {
     # session-modes shows `modeId`; the schema has `currentModeId`.
@@ -103,7 +103,7 @@ class TerminalAuth(msgspec.Struct, frozen=True):
     label: str | None
 
 
-def terminal_auth(meta: dict[str, Json] | None) -> TerminalAuth | None:
+def terminal_auth(meta: JsonObject | None) -> TerminalAuth | None:
     """Return the login in `_meta["terminal-auth"]` of an auth method; None if it is absent or invalid."""
     said = (meta or {}).get("terminal-auth")
     if not isinstance(said, dict):

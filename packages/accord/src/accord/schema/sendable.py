@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from accord.errors import DecodeError, EncodeError
 from accord.mistakes import wrong_type
 from accord.schema import codec, tolerant, v1
-from accord.schema.base import Model, Unknown, Upsert
+from accord.schema.base import JsonObject, Model, Unknown, Upsert
 from accord.schema.shared_updates import TextDiff, ToolCallUpdate
 
 CONTENT_BLOCKS = (
@@ -38,6 +38,8 @@ CONTENT_BLOCKS = (
 _CHUNKS = v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
 
 _STEP = r" - at `(.*)`$"
+
+T = TypeVar("T")
 
 
 def check_sendable(call: str, value: Any) -> None:
@@ -91,6 +93,14 @@ def check_meta(name: str, meta: object) -> None:
         codec.encode(meta)
     except EncodeError as error:
         raise TypeError(f"{name} takes a dict of JSON values by name; one value cannot be sent: {error}") from None
+
+
+def with_meta(call: str, value: T, meta: JsonObject | None) -> T:
+    """Return a value of the protocol with this `_meta`; unchanged for None. Raises TypeError as `check_meta` does."""
+    if meta is None:
+        return value
+    check_meta(f"{call}(meta=...)", meta)
+    return cast("T", replace(cast("Any", value), meta=meta))
 
 
 def check_update(call: str, update: object) -> None:

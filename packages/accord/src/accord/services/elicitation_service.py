@@ -20,7 +20,7 @@ from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import check_handler
 from accord.schema import v1
-from accord.schema.base import Unknown
+from accord.schema.base import Json, JsonObject, Unknown
 from accord.services.form_fields import FormField, asked_for, defaults, fields_of, form_excess, problems, secrets_in
 from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
 from accord.services.url_to_visit import UrlToVisit
@@ -49,6 +49,10 @@ class FormQuestion:
     """The content so far: the defaults, or the last answer if it was invalid."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
     """The problems of the last answer, by field."""
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The `_meta` of the request."""
+    answer_meta: JsonObject = field(default_factory=dict[str, Json])
+    """The `_meta` of the answer: fill it in before you answer."""
 
     @property
     def fields(self) -> list[FormField]:
@@ -68,6 +72,10 @@ class LinkQuestion:
     """The session; None for a question outside any session, such as one during login."""
     completed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the agent reports that the visit is complete, which may never happen."""
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The `_meta` of the request."""
+    answer_meta: JsonObject = field(default_factory=dict[str, Json])
+    """The `_meta` of the answer: fill it in before you answer."""
 
 
 Filled: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
@@ -152,15 +160,16 @@ class Elicitation(Service):
         schema = request.requested_schema
         _refuse_unfit(request.message, schema)
         # Checking the defaults may take milliseconds for each pattern; other sessions need not wait for that.
-        question = FormQuestion(request.message, schema, session, await asyncio.to_thread(defaults, schema))
+        content = await asyncio.to_thread(defaults, schema)
+        question = FormQuestion(request.message, schema, session, content, meta=request.meta or {})
         while True:
             filled = await self._answered(session, fill, question)
             if filled is None or isinstance(filled, bool):
-                return v1.ElicitationCancelAction() if filled is None else v1.ElicitationDeclineAction()
+                return _answer(question, agreed=None if filled is None else False)
             content = asked_for(schema, filled)
             wrong = await asyncio.to_thread(problems, schema, content)
             if not wrong:
-                return v1.ElicitationAcceptAction(content)
+                return _answer(question, agreed=True, content=content)
             if question.problems and content == question.content:
                 raise ValueError(f"`fill` returned the same invalid content again: {wrong}")
             question = replace(question, content=content, problems=wrong)
@@ -173,7 +182,7 @@ class Elicitation(Service):
         waited_for: dict[v1.ElicitationId, LinkQuestion],
     ) -> v1.CreateElicitationResponse:
         _refuse_long(request.message)
-        question = LinkQuestion(request.message, UrlToVisit.of(request.url), session)
+        question = LinkQuestion(request.message, UrlToVisit.of(request.url), session, meta=request.meta or {})
         # Before the user is asked: `elicitation/complete` may arrive before the answer is sent.
         waited_for[request.elicitation_id] = question
         while len(waited_for) > MOST_WAITING:
@@ -184,9 +193,7 @@ class Elicitation(Service):
         finally:
             if not agreed:
                 waited_for.pop(request.elicitation_id, None)
-        if agreed:
-            return v1.ElicitationAcceptAction()
-        return v1.ElicitationCancelAction() if agreed is None else v1.ElicitationDeclineAction()
+        return _answer(question, agreed=agreed)
 
     async def _answered(self, session: ServedSession | None, ask: Callable[[Any], Any], question: Any) -> Any:
         """Return the user's answer; None if the turn was cancelled before."""
@@ -194,6 +201,15 @@ class Elicitation(Service):
             return await self._questions.ask(session, ask, question)
         except TurnCancelledError:
             return None
+
+
+def _answer(
+    question: FormQuestion | LinkQuestion, *, agreed: bool | None, content: dict[str, Any] | None = None
+) -> v1.CreateElicitationResponse:
+    meta = question.answer_meta or None
+    if agreed is None:
+        return v1.ElicitationCancelAction(meta=meta)
+    return v1.ElicitationAcceptAction(content, meta=meta) if agreed else v1.ElicitationDeclineAction(meta=meta)
 
 
 def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
+import msgspec
+
 from accord.errors import RequestError
 from accord.project.confined import LONGEST, is_unicode
 from accord.schema import v1
+from accord.schema.base import Json, JsonObject
 from accord.services.service import ServedSession
 from accord.session import ToolCallState, updates
 
@@ -186,6 +189,10 @@ class PermissionQuestion:
     """More about the question; None from agents of version 1."""
     subject: v2.RequestPermissionSubject | None = None
     """The subject of the question, from an agent of version 2; None if it sends none, and from version 1."""
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The `_meta` of the request."""
+    answer_meta: JsonObject = field(default_factory=dict[str, Json])
+    """The `_meta` of the answer: fill it in before you answer."""
 
     @property
     def title(self) -> str:
@@ -268,6 +275,7 @@ def question_of(request: v2.RequestPermissionRequest, session: ServedSession) ->
         asked=request.title,
         description=request.description,
         subject=request.subject,
+        meta=request.meta or {},
     )
 
 
@@ -290,5 +298,7 @@ def response_of(response: v1.RequestPermissionResponse) -> v2.RequestPermissionR
 
     outcome = response.outcome
     if isinstance(outcome, v1.SelectedPermissionOutcome):
-        return v2.RequestPermissionResponse.selected(outcome.option_id)
-    return v2.RequestPermissionResponse.cancelled()
+        answer = v2.RequestPermissionResponse.selected(outcome.option_id)
+    else:
+        answer = v2.RequestPermissionResponse.cancelled()
+    return msgspec.structs.replace(answer, meta=response.meta)

@@ -258,7 +258,8 @@ class Permissions(Service):
     ) -> v1.RequestPermissionResponse:
         with deciding:
             session = session_of(request.session_id)
-            return await self.answer(PermissionQuestion(session, session.fold(request.tool_call), request.options))
+            call = session.fold(request.tool_call)
+            return await self.answer(PermissionQuestion(session, call, request.options, meta=request.meta or {}))
 
     async def _answered_v2(
         self, request: v2.RequestPermissionRequest, session_of: SessionOf, deciding: AbstractContextManager[Any]
@@ -286,11 +287,9 @@ class Permissions(Service):
         Raises RequestError for a request that is too large to judge (see `permission_question`).
         """
         option, _ = await self.decide(question)
-        return (
-            v1.RequestPermissionResponse.cancelled()
-            if option is None
-            else v1.RequestPermissionResponse.selected(option)
-        )
+        response = v1.RequestPermissionResponse
+        answer = response.cancelled() if option is None else response.selected(option)
+        return msgspec.structs.replace(answer, meta=question.answer_meta or None)
 
     async def decide(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
         """Decide as `answer` does; returns the option, None if the turn was cancelled, and the source of the decision.

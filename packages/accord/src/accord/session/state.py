@@ -39,7 +39,7 @@ from msgspec.structs import replace
 
 from accord.errors import DecodeError
 from accord.schema import codec, shared_updates as updates
-from accord.schema.base import Json, Unknown
+from accord.schema.base import JsonObject, Unknown
 from accord.schema.content import ContentBlock, TextContent
 from accord.schema.shared_updates import MessageId, ToolCallContent, ToolCallContentChunk, ToolCallId, ToolCallUpdate
 from accord.session.values import (
@@ -86,7 +86,7 @@ class GrowingMessage(GrowingContent):
         self.is_ours = is_ours
         """Whether it is a prompt as it was sent, not yet repeated by the agent."""
         self.is_refused = False
-        self.meta: dict[str, Json] | None = None
+        self.meta: JsonObject | None = None
 
     def message(self) -> Message:
         return Message(self.speaker, self.read(), self.id, self.is_refused, self.meta)
@@ -162,7 +162,7 @@ class SessionState:
         """How much of the context is used, as last reported."""
         self.title: str | None = None
         """The session's title."""
-        self.meta: dict[str, Json] | None = None
+        self.meta: JsonObject | None = None
         """The `_meta` of the session's information, as last reported."""
         self.updated_at: str | None = None
         """When the session last changed, as the agent reports it."""

@@ -14,7 +14,7 @@ import io
 from msgspec import UNSET
 
 from accord.schema import shared_updates as updates
-from accord.schema.base import Json
+from accord.schema.base import JsonObject
 from accord.session.values import WEIGHT, patched_meta
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
@@ -51,7 +51,7 @@ class TerminalState:
         """Its columns and rows."""
         self.capabilities: updates.TerminalCapabilities | None = None
         """The client's present actions on it."""
-        self.meta: dict[str, Json] | None = None
+        self.meta: JsonObject | None = None
         """Its `_meta`."""
         self.forgotten = 0
         """How many of the first bytes of its output were dropped because of the state's limit."""

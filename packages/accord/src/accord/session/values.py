@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from accord.schema import codec, shared_updates as updates
-from accord.schema.base import Json, Unknown, Upsert, words
+from accord.schema.base import Json, JsonObject, Unknown, Upsert, words
 from accord.schema.content import ContentBlock, TextContent
 from accord.schema.shared_updates import (
     PlanEntry,
@@ -170,7 +170,7 @@ class Message(msgspec.Struct, frozen=True):
     """Its id, from agents that send one."""
     refused: bool = False
     """Whether its turn was refused; the agent then continues the conversation without it."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     """Its `_meta`, from agents that speak version 2."""
 
     @property
@@ -192,7 +192,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
     raw_input: Json = None
     raw_output: Json = None
     name: str | None = None
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
     refused: bool = False
     """Whether its turn was refused, like a message's."""
     capabilities: updates.ToolCallCapabilities | None = None
@@ -337,7 +337,7 @@ class Compaction(GrowingContent):
         self.id = compaction_id
         self.status: updates.CompactionStatus = "in_progress"
         self.error: str | None = None
-        self.meta: dict[str, Json] | None = None
+        self.meta: JsonObject | None = None
 
     @property
     def weight(self) -> int:
@@ -358,7 +358,7 @@ class SessionCursor(msgspec.Struct, frozen=True):
     """The thing beside which it is, and the side; None if the agent has not sent it."""
     can_fork: bool = False
     """Whether the session can be forked here now."""
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
 
     @property
     def anchor_id(self) -> str | None:
@@ -393,7 +393,7 @@ class SubagentState(msgspec.Struct, frozen=True):
     state: updates.StateUpdate | None = None
     cwd: str | None = None
     additional_directories: list[str] | None = None
-    meta: dict[str, Json] | None = None
+    meta: JsonObject | None = None
 
     @property
     def background(self) -> list[updates.BackgroundWork] | None:
@@ -417,7 +417,7 @@ class SessionMessageState(GrowingContent):
         self.recipient_session_id: updates.SessionId | None = None
         self.sender_message_id: updates.MessageId | None = None
         self.recipient_message_id: updates.MessageId | None = None
-        self.meta: dict[str, Json] | None = None
+        self.meta: JsonObject | None = None
 
     @property
     def content(self) -> tuple[ContentBlock, ...]:

@@ -14,7 +14,7 @@ from accord.errors import ConnectionClosed
 from accord.mcp.tool_server import ToolServer
 from accord.project.confined import Roots
 from accord.schema import v1
-from accord.schema.base import Json, Notification, Request, Unknown
+from accord.schema.base import Json, JsonObject, Notification, Request, Unknown
 from accord.schema.capabilities import AgentOffers
 from accord.schema.extension import Extension
 from accord.session import updates
@@ -80,7 +80,7 @@ class SessionState(ClientFace):
     def title(self) -> str | None:
         """The session's title."""
     @property
-    def meta(self) -> dict[str, Json] | None:
+    def meta(self) -> JsonObject | None:
         """The `_meta` of the session's information, as last reported."""
     @property
     def updated_at(self) -> str | None:
@@ -234,14 +234,14 @@ class Reply(ClientFace):
     @property
     def cancelled(self) -> bool:
         """Whether `session/cancel` was sent for this turn."""
-    def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
+    def cancel(self, *, within: float | None = None, meta: JsonObject | None = None) -> Outcome:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
         resumed or loaded if possible, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
         cancellation.
         """
-    def request_cancel(self) -> None:
+    def request_cancel(self, *, meta: JsonObject | None = None) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
     def __enter__(self) -> Self:
         """Enter a block; leaving it cancels the turn if it still runs."""
@@ -319,8 +319,8 @@ class RemoteSubagent(_SessionFace):
     @property
     def can_cancel(self) -> bool:
         """Whether it may be cancelled alone; its agent may say something else later."""
-    def cancel(self) -> None:
-        """Ask the agent to stop it; raises `CapabilityMissing` if it may not be cancelled alone."""
+    def cancel(self, *, meta: JsonObject | None = None) -> None:
+        """Ask the agent to stop it, with this `_meta`; raises `CapabilityMissing` if it may not be cancelled alone."""
 
 class RemoteSession(_SessionFace):
     """One conversation with an agent; `RemoteAgent.new_session`, `load` and `resume` return it.
@@ -368,7 +368,7 @@ class RemoteSession(_SessionFace):
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -399,7 +399,7 @@ class RemoteSession(_SessionFace):
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -413,7 +413,7 @@ class RemoteSession(_SessionFace):
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
         budget: Budget | None = None,
@@ -422,7 +422,7 @@ class RemoteSession(_SessionFace):
     @property
     def is_busy(self) -> bool:
         """Whether the agent works on a prompt, or will when it has been restarted."""
-    def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
+    def cancel(self, *, meta: JsonObject | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; returns None if no turn runs.
 
         `meta` is the `_meta` of the cancellation.
@@ -432,15 +432,17 @@ class RemoteSession(_SessionFace):
 
         Raises `ConnectionClosed` if the session ends before. Background work does not count.
         """
-    def cancel_tool_call(self, tool_call_id: str) -> None:
+    def cancel_tool_call(self, tool_call_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Ask the agent to cancel one tool call, including one in the background; its status follows as an update.
 
-        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2. `meta` is the
+        request's `_meta`, the result that of the answer.
         """
-    def cancel_terminal(self, terminal_id: str) -> None:
+    def cancel_terminal(self, terminal_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
 
-        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2. `meta` is the
+        request's `_meta`, the result that of the answer.
         """
     def close_questions(self) -> None:
         """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
@@ -478,25 +480,25 @@ class RemoteSession(_SessionFace):
         It is the same object each time. With `Client(extensions=...)` it collects from the session's beginning, else
         from the first call of this method.
         """
-    def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def set_mode(self, mode: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
 
         If the agent has a config option for its mode, that option is set; older agents have only modes. Returns the
         `_meta` of the answer.
         """
-    def set_model(self, model: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def set_model(self, model: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set the model to one of `state.models`, by its id; raises ValueError for an unknown one.
 
         If the agent has a config option for its model, that option is set; older agents have only models. Returns the
         `_meta` of the answer.
         """
-    def set_config(self, option: str, value: str | bool, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def set_config(self, option: str, value: str | bool, *, meta: JsonObject | None = None) -> JsonObject:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has the present values of
         all.
 
         Raises ValueError for an option or a value that the agent does not offer. Returns the `_meta` of the answer.
         """
-    def set_title(self, title: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def set_title(self, title: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Set the session's title, which is then `state.title` as the agent stored it; returns the answer's `_meta`.
 
         Raises `CapabilityMissing` if the agent does not support it.
@@ -507,7 +509,7 @@ class RemoteSession(_SessionFace):
         at: str | None = None,
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Copy the session under a new id; raises `CapabilityMissing` if the agent does not support it.
 
@@ -518,7 +520,7 @@ class RemoteSession(_SessionFace):
         The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` replaces the
         latter, and `config` has values of config options for it. `meta` is the request's `_meta`.
         """
-    def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def close(self, *, meta: JsonObject | None = None) -> JsonObject:
         """Close the session: running turns fail, and the agent frees the session's resources, if it can.
 
         Returns the `_meta` of the answer.
@@ -532,13 +534,13 @@ class Suggestion(ClientFace):
     @property
     def new_text(self) -> str | None:
         """Return the document's text with the edits of this suggestion; None if it edits another document, or none."""
-    def accept(self) -> str:
+    def accept(self, *, meta: JsonObject | None = None) -> str:
         """Apply the suggestion, and notify the agent; returns the text of the document.
 
         An edit is applied to the document, and the agent is notified of the change as of any other. Applying other
         kinds is up to you. Raises `StaleSuggestion` if the document has changed since.
         """
-    def reject(self, reason: v1.NesRejectReason = "rejected") -> None:
+    def reject(self, reason: v1.NesRejectReason = "rejected", *, meta: JsonObject | None = None) -> None:
         """Notify the agent that the suggestion was not accepted, because it was `ignored`, for example.
 
         The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
@@ -561,15 +563,15 @@ class OpenDocument(ClientFace):
     @property
     def path(self) -> Path | None:
         """The path of the file; None for a document that is not a file."""
-    def change(self, text: str) -> None:
+    def change(self, text: str, *, meta: JsonObject | None = None) -> None:
         """Change the whole text; the agent gets the smallest change, or the text if it prefers that."""
-    def edit(self, start: int, end: int, text: str) -> None:
+    def edit(self, start: int, end: int, text: str, *, meta: JsonObject | None = None) -> None:
         """Replace the text between two offsets."""
-    def save(self) -> None:
+    def save(self, *, meta: JsonObject | None = None) -> None:
         """Notify the agent that the document was saved, if it wants that."""
-    def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
+    def focus(self, at: int, *, visible: tuple[int, int] | None = None, meta: JsonObject | None = None) -> None:
         """Notify the agent that the document got the focus, if it wants that; `visible` is the range on screen."""
-    def close(self) -> None:
+    def close(self, *, meta: JsonObject | None = None) -> None:
         """Close the document: the agent forgets it."""
     def suggest(
         self,
@@ -578,6 +580,7 @@ class OpenDocument(ClientFace):
         selection: tuple[int, int] | None = None,
         trigger: v1.NesTriggerKind = "automatic",
         context: v1.NesSuggestContext | None = None,
+        meta: JsonObject | None = None,
     ) -> list[Suggestion]:
         """Ask for suggestions for the cursor at this offset, the best first.
 
@@ -603,7 +606,7 @@ class Suggestions(ClientFace):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the session and the agent's open requests."""
-    def open(self, file: str | Path, text: str, *, language: str = "") -> OpenDocument:
+    def open(self, file: str | Path, text: str, *, language: str = "", meta: JsonObject | None = None) -> OpenDocument:
         """Open a document, named by a path relative to the folder or by a URI, with its text as the user sees it.
 
         `language` is an identifier such as `python`. Raises ValueError if the document is open already.
@@ -644,20 +647,23 @@ class RemoteAgent(ClientFace):
         is empty for an agent that Accord did not start. A restarted agent has a new list.
         """
     def login(
-        self, method: str | None = None, *, env: Mapping[str, str] | None = None, meta: dict[str, Json] | None = None
-    ) -> None:
+        self, method: str | None = None, *, env: Mapping[str, str] | None = None, meta: JsonObject | None = None
+    ) -> JsonObject:
         """Log in by the method with this id, or by the agent's only method.
 
         A method with environment variables takes them from `env` or from our own environment, and the agent is
         restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Any other
-        method is a request, which has `meta` as its `_meta`. Raises `AccordError` if the method is unknown, a variable
-        is missing, or the login fails.
+        method is a request, which has `meta` as its `_meta`. Returns the `_meta` of the answer. Raises `AccordError` if
+        the method is unknown, a variable is missing, or the login fails.
         """
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """Return the login with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
-    def logout(self, *, meta: dict[str, Json] | None = None) -> None:
-        """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
-    def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
+    def logout(self, *, meta: JsonObject | None = None) -> JsonObject:
+        """Log out; raises `CapabilityMissing` if the agent does not support it.
+
+        `meta` is the request's `_meta`, the result that of the answer.
+        """
+    def auth_status(self, *, meta: JsonObject | None = None) -> v1.AuthStatusResponse:
         """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` if the agent does not
         support it.
 
@@ -672,7 +678,7 @@ class RemoteAgent(ClientFace):
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
@@ -688,7 +694,7 @@ class RemoteAgent(ClientFace):
         *,
         additional_directories: Sequence[str | Path] = (),
         session_id: str | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> v1.SessionOptionsResponse:
         """Return the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
 
@@ -703,7 +709,7 @@ class RemoteAgent(ClientFace):
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Open a session again, and replay its past, which is in `state` when this returns.
 
@@ -714,9 +720,7 @@ class RemoteAgent(ClientFace):
         `config` changes config options. Raises `CapabilityMissing` if the agent does not support it, and ValueError if
         the session is open here.
         """
-    def watch(
-        self, session_id: str, cwd: str | Path | None = None, *, meta: dict[str, Json] | None = None
-    ) -> RemoteSession:
+    def watch(self, session_id: str, cwd: str | Path | None = None, *, meta: JsonObject | None = None) -> RemoteSession:
         """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
 
         All events of the session arrive, also when it runs on another connection, in another process or on another
@@ -733,7 +737,7 @@ class RemoteAgent(ClientFace):
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
         config: Mapping[str, str | bool] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
@@ -746,57 +750,62 @@ class RemoteAgent(ClientFace):
         cwd: str | Path | None = None,
         *,
         archived: Literal["exclude", "include", "only"] | None = None,
-        meta: dict[str, Json] | None = None,
+        meta: JsonObject | None = None,
     ) -> Iterator[v1.SessionInfo]:
         """Iterate over the agent's sessions, of the folder `cwd` or all; pages are fetched as needed.
 
         `archived` is `exclude` (the agents' default), `include`, or `only`; it raises `CapabilityMissing` for an agent
         that cannot archive. `meta` is the `_meta` of each request.
         """
-    def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def delete(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
 
         `meta` is the request's `_meta`; returns that of the answer.
         """
-    def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def archive(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Archive a session: lists leave it out, and an open one is closed.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
         """
-    def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    def unarchive(self, session_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Take a session out of the archive without opening it.
 
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
         """
-    def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+    def status(self, session_id: str, *, meta: JsonObject | None = None) -> v1.SessionStatusResponse:
         """Ask whether a session is `open` in the agent, on any connection, or only `saved`, without changing it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
-    def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+    def set_title(self, session_id: str, title: str, *, meta: JsonObject | None = None) -> str:
         """Set the title of a session, which need not be open; returns it as the agent stored it.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
     def suggestions(
-        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+        self,
+        folder: str | Path | None = None,
+        *,
+        repository: v1.NesRepository | None = None,
+        meta: JsonObject | None = None,
     ) -> Suggestions:
         """Ask the agent for suggestions in a folder, by default the current one, as a block.
 
         The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
         `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.
         """
-    def providers(self, *, meta: dict[str, Json] | None = None) -> list[v1.ProviderInfo]:
+    def providers(self, *, meta: JsonObject | None = None) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
-    def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
+    def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: JsonObject | None = None) -> JsonObject:
         """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
         It applies to sessions that are opened later, and is set again after a restart of the agent. `meta` is the
-        request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
+        request's `_meta`, the result that of the answer. Raises ValueError for a kind of API that `providers` did not
+        list.
         """
-    def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
+    def disable_provider(self, provider_id: str, *, meta: JsonObject | None = None) -> JsonObject:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
     def request(
         self,
