@@ -18,10 +18,10 @@ from accord.agent.remote_client import RemoteClient, RemoteTerminal
 from accord.agent.session import RunningCompaction
 from accord.agent.session_config import Commands, Config, Models, Modes
 from accord.agent.subagent import Subagent
-from accord.agent.tool import Tool
+from accord.agent.tool import Tool, ToolCommand
 from accord.agent.turn import SentMessage
 from accord.agent.user_questions import Decision, Elicited, ElicitedUrl
-from accord.agent.workspace import ToolCommand, TurnFiles
+from accord.agent.workspace import TurnFiles
 from accord.client.remote_subagent import RemoteSubagent
 from accord.client.suggested_edits import OpenDocument, Suggestion, Suggestions
 from accord.http import serving

@@ -11,19 +11,26 @@ The wire replaces a tool call's content, so each update holds all of it. Changes
 which grow with the content: all updates together are never larger than a small multiple of the final content.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
+import codecs
+import os
+import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import msgspec
 
 from accord.agent.remote_client import (
+    CommandResult,
     RemoteTerminal,
     SessionClient,
     before_release,
@@ -33,7 +40,7 @@ from accord.agent.remote_client import (
 from accord.agent.session_activity import ToolSurroundings
 from accord.agent.user_questions import Decision, Elicits, Offered, decided, options_of
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
-from accord.mistakes import check_extensible_word, check_text
+from accord.mistakes import check_extensible_word, check_sequence, check_text
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Json, JsonObject, Unknown, words_of
@@ -41,7 +48,7 @@ from accord.schema.sendable import check_meta, check_sendable, content_block, wi
 from accord.session import updates
 
 if TYPE_CHECKING:
-    from accord.agent.workspace import CommandText, ToolCommand
+    from accord.services.terminal_service import Terminal
 
 
 # A terminal of the agent's machine, for a client without terminals: the text is read again and again while the command
@@ -256,8 +263,6 @@ class Tool(Elicits):
         machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment. `meta` is
         the `_meta` of the terminal that is created, or of the text that shows it.
         """
-        from accord.agent.workspace import ToolCommand  # loads what runs commands here
-
         check_meta("tool.command(meta=...)", meta)
         return ToolCommand(self, command, cwd=cwd, env=env, meta=meta)
 
@@ -491,3 +496,164 @@ def _size(content: updates.ToolCallContent) -> int:
         return len(content.new_text) + len(content.old_text or "")
     block = content.content if isinstance(content, updates.Content) else None
     return len(getattr(block, "text", "") or getattr(block, "data", "")) + 100
+
+
+# A command that a tool call runs, `tool.command`. Where it runs and how it is shown depend on the client:
+#
+# | the client | the command runs | it is shown |
+# |---|---|---|
+# | lends terminals (version 1) | at the client | as the client's terminal |
+# | speaks version 2 | here | as a terminal of the agent: its bytes, and how it ended |
+# | any other | here | as text of the tool call |
+
+
+LIMIT = 1024 * 1024
+"""Bytes of a command's output that are kept for its result."""
+
+
+class CommandText:
+    """The output of a command as content of a tool call."""
+
+    def __init__(self, meta: JsonObject | None) -> None:
+        self.text = ""
+        self._meta = meta
+
+    @property
+    def content(self) -> updates.Content:
+        """The output so far, in a block that Markdown does not interpret."""
+        return updates.Content(updates.TextContent(fenced(self.text)), meta=self._meta)
+
+
+class ToolCommand:
+    """A command that a tool call runs and shows; `tool.command(...)` makes it."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        command: Sequence[str],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        meta: JsonObject | None = None,
+    ) -> None:
+        check_sequence("tool.command()", "a program and its arguments", command)
+        if not command:
+            raise ValueError("tool.command() takes a program and its arguments, got an empty list")
+        self.command: list[str] = list(command)
+        """The program and its arguments."""
+        self._tool = tool
+        self._surroundings = surroundings = tool._surroundings
+        self._cwd = Path(surroundings.session.resolve(cwd or "."))
+        self._env = dict(env or {})
+        self._meta = meta
+        self._remote: RemoteTerminal | None = None
+        self._local: Terminal | None = None
+        self._telling: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"ToolCommand({shlex.join(self.command)!r})"
+
+    async def wait(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code either
+        way.
+        """
+        if self._remote is not None:
+            return await self._remote.run_out(timeout)
+        local = self._started()
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout):
+                status = await local.wait()
+        except TimeoutError:
+            timed_out = True
+            await local.kill()
+            status = await local.wait()
+        return CommandResult(local.text, status.exit_code, status.signal, timed_out, local.truncated)
+
+    async def output(self) -> str:
+        """The output so far, stdout and stderr together."""
+        return (await self._remote.output()).output if self._remote is not None else self._started().text
+
+    async def kill(self) -> None:
+        """End the command and all its child processes. Its output can still be read."""
+        await (self._remote.kill() if self._remote is not None else self._started().kill())
+
+    def _started(self) -> Terminal:
+        if self._local is None:
+            raise RuntimeError("this command has not begun; write `async with tool.command(...) as command:`")
+        return self._local
+
+    # Its life
+
+    async def __aenter__(self) -> Self:
+        try:
+            await (
+                self._begin_there()
+                if self._surroundings.session.client.capabilities.has("terminal")
+                else self._begin_here()
+            )
+        # also on a cancel while it is being shown: it runs already, and nothing else would end it
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _begin_there(self) -> None:
+        program, *arguments = self.command
+        remote = self._surroundings.client.terminal(program, arguments, env=self._env, cwd=self._cwd, meta=self._meta)
+        self._remote = await remote.__aenter__()
+        await self._tool.terminal(remote)
+
+    async def _begin_here(self) -> None:
+        session, cancels = self._surroundings.session, self._surroundings.cancels
+        dialect, send = self._surroundings.updates.dialect, self._surroundings.updates.send
+        session.client.check_local("terminal", "tool.command()")
+        from accord.services.terminal_service import Terminal  # loads what runs commands here
+
+        terminal = Terminal(updates.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
+        await terminal.start({**os.environ, **self._env})
+        self._local = terminal
+        begun = dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
+        if begun is None:
+            text = CommandText(self._meta)
+            await self._tool._show_command(text)
+            following = self._follow_as_text(terminal, text)
+        else:
+            cancels.offer("terminal", terminal.id, lambda: self._kill_soon(terminal))
+            await send(with_meta("tool.command", begun, self._meta))
+            await self._tool._show_command(updates.Terminal(terminal.id))
+            following = self._follow_as_bytes(terminal)
+        self._telling = asyncio.create_task(following, name=f"output of {self.command[0]}")
+
+    async def _end(self) -> None:
+        if self._remote is not None:
+            await self._remote.__aexit__(None, None, None)
+        if self._local is not None:
+            self._surroundings.cancels.withdraw("terminal", self._local.id)
+            await self._local.release()
+        if self._telling is not None:
+            with suppress(ConnectionClosed):
+                await self._telling
+
+    def _kill_soon(self, terminal: Terminal) -> None:
+        self._surroundings.session.errands.start(terminal.kill(), "accord terminal/cancel")
+
+    async def _follow_as_bytes(self, terminal: Terminal) -> None:
+        dialect: Any = self._surroundings.updates.dialect
+        send = self._surroundings.updates.send
+        async for data, is_whole in terminal.follow_bytes():
+            await send(dialect.terminal_output(terminal.id, data, replaces=is_whole))
+        await send(dialect.terminal_ended(terminal.id, await terminal.wait()))
+
+    async def _follow_as_text(self, terminal: Terminal, shown: CommandText) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        async for data, is_whole in terminal.follow_bytes():
+            before = "" if is_whole else shown.text
+            grown = len(shown.text)
+            shown.text = before + decoder.decode(data)
+            self._tool._grown(len(shown.text) - grown)
