@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
-import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -551,7 +550,7 @@ class ToolCommand:
         self._telling: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"ToolCommand({shlex.join(self.command)!r})"
+        return f"ToolCommand({self.command})"
 
     async def wait(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code either
@@ -613,6 +612,8 @@ class ToolCommand:
         session, cancels = self._surroundings.session, self._surroundings.cancels
         dialect, send = self._surroundings.updates.dialect, self._surroundings.updates.send
         session.client.check_local("terminal", "tool.command()")
+        import shlex
+
         from accord.services.terminal_service import Terminal  # loads what runs commands here
 
         terminal = Terminal(updates.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
