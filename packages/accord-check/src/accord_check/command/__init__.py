@@ -9,5 +9,5 @@ from __future__ import annotations
 from accord_tools.cli.command import Command
 
 COMMAND = Command.of_module(
-    "accord_check.command.subcommands", "Judge an agent, or a recorded trace, by the clauses of the protocol."
+    "accord_check.command.subcommands", "Judge an agent or a trace by the clauses of the protocol."
 )

@@ -307,17 +307,15 @@ def _own(module: str, summary: str) -> Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "agent": _own("agent_command", "Run a coding agent with a real model, over standard input and output."),
-    "agents": _own("agents", "List agents, give them names, find and install those of the registry."),
-    "bridge": _own("bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."),
+    "agent": _own("agent_command", "Run a coding agent with a real model."),
+    "agents": _own("agents", "List, name, find and install agents."),
+    "bridge": _own("bridge", "Make an agent behind a URL a local program for an editor."),
     "chat": _own("chat", "Talk to agents in a terminal client."),
-    "completion": _own("completion", "Print the script that lets a shell complete accord's commands and options."),
-    "conduct": _own("conduct", "Join proxies and an agent to a chain that an editor starts like one agent."),
-    "demo": Command(
-        "Run the built-in agent, which shows every feature without a model or a network.", _demo_arguments, _run_demo
-    ),
-    "dev": _own("dev", "Run an agent or a client while you write it, reload it, and report its mistakes."),
-    "doctor": _own("doctor", "Check the installation, the configuration and the agents, and suggest fixes."),
+    "completion": _own("completion", "Print the script that completes commands in a shell."),
+    "conduct": _own("conduct", "Join proxies and an agent to one agent for an editor."),
+    "demo": Command("Run the built-in agent: every feature, no model, no network.", _demo_arguments, _run_demo),
+    "dev": _own("dev", "Run a program while you write it, and report its mistakes."),
+    "doctor": _own("doctor", "Check the installation and the agents, and suggest fixes."),
     "help": Command("Print the help of a command.", _help_arguments, _print_help),
     "hosts": _own("hosts", "List the hosts of a service that runs on several."),
     "info": _own("info", "Show an agent's name and capabilities."),
@@ -327,12 +325,10 @@ COMMANDS: dict[str, Command] = {
     "permissions": _own("permissions", "List what agents may do without a question and why; revoke it."),
     "replay": _own("replay", "Play the agent or the client of a recorded conversation."),
     "run": _own("run", "Send one prompt to an agent and print its answer."),
-    "schema": Command(
-        "Print the JSON Schema of the protocol's types, with their official names.", _schema_arguments, _print_schema
-    ),
-    "serve": _own("serve", "Host an agent over HTTP and WebSocket, with a process for each connection."),
+    "schema": Command("Print the JSON Schema of the protocol's types.", _schema_arguments, _print_schema),
+    "serve": _own("serve", "Host an agent over HTTP and WebSocket, in processes."),
     "sessions": _own("sessions", "List, show, export and delete the sessions that an agent keeps."),
-    "trace": _own("trace", "Record what an editor and an agent say to each other, and look at recordings."),
+    "trace": _own("trace", "Record and read what an editor and an agent say to each other."),
 }
 """Accord's own commands, with their summaries. The module of a command is imported when the command is used."""
 
