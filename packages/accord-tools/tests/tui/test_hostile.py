@@ -96,6 +96,18 @@ def test_a_text_that_grows_is_drawn_like_the_whole_one(chunks):
     assert [line for line in drawn if line.strip()] == [line for line in whole if line.strip()]
 
 
+@given(strategies.text("ab ", max_size=90), strategies.integers(1, 20), strategies.integers(0, 8))
+@settings(max_examples=200, deadline=None)
+def test_text_in_ascii_is_broken_where_any_other_text_is(text, width, prefix):
+    """It is broken in another way, which is faster."""
+    first = ((" " * prefix, ""),)
+    rows, others = (
+        [len(text_of(row)) for row in rows_of(Paragraph([(it, "")], first, first), width)]
+        for it in (text, text.replace("a", "é").replace("b", "é"))
+    )
+    assert rows == others
+
+
 @given(strategies.text("ab 日😀é\u0301-", max_size=60), strategies.integers(8, 30))
 @settings(max_examples=100, deadline=None)
 def test_wrapping_loses_no_character_but_blanks(text, width):

@@ -212,6 +212,16 @@ def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> It
         yield from pairwise([0, *range(first, len(text), rest), *[len(text)] * bool(text)])
         return
     most, start, used, place = first, 0, 0, 0
+    if text.isascii() and paragraph.wrap == "words":  # as below; a row's last blank is found at once, not word by word
+        last = len(text.rstrip(" "))
+        while last - start > most:
+            row = text[start : text.rfind(" ", start, start + most + 1) + 1].rstrip(" ")
+            place = start + (len(row) or most)
+            yield start, place
+            most, start = rest, len(text) - len(text[place:].lstrip(" ")) if row else place
+        if start < len(text):
+            yield start, len(text)
+        return
     for begin, end in _pieces(paragraph, text):
         word = text[begin:end]
         if used and not _fits(word.rstrip(" "), most - used, measure):
