@@ -59,6 +59,7 @@ async def test_nothing_is_drawn_while_nothing_changes(chat):
 async def test_only_rows_that_have_changed_are_drawn_and_all_after_a_scroll(chat, monkeypatch):
     async with chat(saying(["word\n\n"] * 50)) as it:
         await it.send("go")
+        await it.sees_no("working")
         await it.idle()
         transcript, drawn = it.transcript, []
         refresh = transcript.refresh
@@ -74,6 +75,33 @@ async def test_only_rows_that_have_changed_are_drawn_and_all_after_a_scroll(chat
         drawn.clear()
         transcript.choose(transcript._blocks[-1])
         assert 0 < len(drawn) <= transcript.size.height
+
+
+async def test_more_text_is_drawn_without_a_new_layout_of_the_screen(chat):
+    async with chat(saying(["word\n\n"] * 50)) as it:
+        await it.send("go")
+        await it.sees_no("working")
+        await it.idle()
+        layouts = []
+        it.app.screen.screen_layout_refresh_signal.subscribe(it.transcript, layouts.append)
+        it.front.state.add(v1.AgentMessageChunk(v1.TextContent("the end\n\n" * 40)))
+        it.transcript.flush()
+        await it.sees("the end")
+        assert not layouts
+        assert it.transcript.max_scroll_y == it.transcript.scroll_y == it.transcript.vertical_scrollbar.position
+        assert it.transcript.vertical_scrollbar.window_virtual_size == it.transcript.virtual_size.height
+
+
+async def test_rows_that_stay_on_the_screen_are_painted_from_the_same_strips(chat):
+    async with chat(saying(["word\n\n"] * 50)) as it:
+        await it.send("go")
+        await it.sees_no("working")
+        await it.idle()
+        transcript = it.transcript
+        before = transcript.render_lines(transcript.size.region)
+        transcript.scroll_to(y=transcript.scroll_y - 2, animate=False, immediate=True)
+        after = transcript.render_lines(transcript.size.region)
+        assert all(one is other for one, other in zip(before[:-2], after[2:], strict=True))
 
 
 async def test_only_what_is_in_sight_is_drawn_of_a_long_session(chat):

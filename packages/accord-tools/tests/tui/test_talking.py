@@ -54,6 +54,27 @@ async def test_a_long_answer_is_followed_to_its_end(chat):
         assert "line 0\n" not in it.screen()
 
 
+async def test_the_mouse_selects_text_of_a_scrolled_answer(chat):
+    agent = accord.Agent("long")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("".join(f"line {number}\n\n" for number in range(200)))
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("line 199")
+        await it.idle()
+        top = it.transcript.region.y
+        rows = it.screen().splitlines()
+        first = next(y for y, row in enumerate(rows) if "line 197" in row)
+        await it.pilot.mouse_down(offset=(1, first))
+        await it.pilot.hover(offset=(8, first + 2))
+        await it.pilot.mouse_up(offset=(8, first + 2))
+        assert first > top
+        assert it.app.screen.get_selected_text() == "line 197\n\n line 198"
+
+
 async def test_a_reader_who_scrolled_up_stays_where_they_are_while_more_comes(chat):
     agent = accord.Agent("long")
     more = asyncio.Event()

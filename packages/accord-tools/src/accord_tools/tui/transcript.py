@@ -3,8 +3,9 @@
     SessionState.timeline ─┐
     notes, questions      ─┴▶ BlockList.sync ─▶ draw: changed blocks in sight ─▶ render_line(y)
 
-A change only requests a flush; flushes come one at a time, and rest at least three times as long as the last one took,
-so that drawing never takes more than a quarter of a core. Nothing is scheduled while nothing changes.
+A change only requests a flush; flushes come one at a time, and rest at least three times as long as one takes with its
+painting, so that drawing never takes more than a quarter of a core. Text that nobody can read, because half of the
+screen passes between two flushes, is drawn seven times a second. Nothing is scheduled while nothing changes.
 
 Only blocks in sight are drawn; the height of others is estimated. At the end of the conversation the rows are
 counted from below, so an estimate above never moves what is in sight; elsewhere the first row in sight stays.
@@ -19,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -31,6 +32,7 @@ from textual.message import Message as Event
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from accord.session import Entry, ToolCallState
@@ -134,10 +136,10 @@ def _looks_like(old: Strip | None, new: Strip | None) -> bool:
     return old is new or (old == new and not isinstance(new, PictureStrip))
 
 
-FRAME = 1 / 20
-"""Seconds between two flushes at least."""
+FRAME, SKIMMED = 1 / 20, 1 / 7
+"""Seconds between two flushes at least, and while half of the screen passes between them."""
 SHARE = 3
-"""How many times as long as a flush takes the next one waits."""
+"""How many times as long as a flush and its painting take the next one waits."""
 
 
 class Transcript(Redrawn, ScrollView, can_focus=False):
@@ -245,7 +247,11 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
             rows = [self.size.region]
         if rows:
             self.refresh(*rows)
-        self._rest = max(FRAME, SHARE * (perf_counter() - began))
+        is_skimmed = abs(self.scroll_y - place) > self.size.height / 2
+        self.call_after_refresh(self._painted, began, SKIMMED if is_skimmed else FRAME)
+
+    def _painted(self, began: float, least: float) -> None:
+        self._rest = max(least, SHARE * (perf_counter() - began))
 
     # Where everything is
 
@@ -272,7 +278,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
             target = min(self._starts[place] + offset, max(0, self._starts[-1] - height))
         size = Size(self._width, max(self._starts[-1], 1))
         if size != self.virtual_size:
-            self.virtual_size = size
+            self.set_reactive(cast("Any", Widget.virtual_size), size)  # without a new layout of the screen
+            self.vertical_scrollbar.window_virtual_size = size.height
         if round(self.scroll_y) != target:
             self.scroll_to(y=target, animate=False, immediate=True, force=True)
 
@@ -317,7 +324,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         strips: list[Strip] = []
         for y in crop.line_range:
             source = self._strip_at(y + round(self.scroll_y))
-            strip = self.render_line(y)
+            strip = self._shown_strip(y)
             for each in filters:
                 strip = strip.apply_filter(each, background)
             strip = strip.crop_extend(crop.x, crop.right, self._look.palette.base)
@@ -325,6 +332,11 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         return strips
 
     def render_line(self, y: int) -> Strip:
+        # Textual looks up here what the mouse selects; what is painted does not need the offsets.
+        return self._shown_strip(y).apply_offsets(0, y + round(self.scroll_y))
+
+    def _shown_strip(self, y: int) -> Strip:
+        """Return a row of the screen, with hits and the selection highlighted."""
         row = y + round(self.scroll_y)
         strip = self._strip_at(row)
         if strip is None and not self._blocks:
@@ -336,7 +348,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
-        return strip.apply_offsets(0, row)
+        return strip
 
     def _strip_at(self, row: int) -> Strip | None:
         """Return the strip of a row of the conversation; None if there is none."""
