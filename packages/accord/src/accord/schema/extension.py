@@ -69,7 +69,9 @@ class MetaMember(Generic[T]):
         """
         value: Any = cast("Any", said) if isinstance(said, dict) else getattr(said, "meta", None)
         for name in self.path:
-            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+            if not isinstance(value, dict):
+                return None
+            value = cast("dict[str, Any]", value).get(name)
         if value is None:
             return None
         try:
