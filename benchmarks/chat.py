@@ -1,13 +1,14 @@
 """What a terminal client costs while an answer streams in: its processor time, and the way from a key to its echo.
 
-    python -m benchmarks.chat                       accord chat
+    python -m benchmarks.chat [--chunks 10000]      accord chat
     python -m benchmarks.chat --other "toad acp {agent} {folder}" --wait 10    the same for another one
 
 It needs `pip install pyte`, a terminal without a window, which says what is on the screen.
 
 The client runs in a pseudo-terminal of 120 by 40 with an agent that sends 1,000 chunks of six characters as fast as
-they are taken. Processor time is that of the client's process alone, from the prompt until the last chunk is on the
-screen. Keys are typed while a slow stream runs; the time until the character comes back is the echo.
+they are taken. Processor time is that of the client's process alone, until it takes a prompt, and from the prompt until
+the last chunk is on the screen. It is started once before, because an installed program is compiled. Keys are typed
+while a slow stream runs; the time until the character comes back is the echo.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHUNKS = 1_000
 LETTERS = "ABCDGIJKLMOPQRSUVXYZÄÖÜßÀÈÌÒÙÂÊÎÔÛÅÆØÇÑÕ"
 """Keys that are typed: no letter of them is on the screen before."""
 KEYS = len(LETTERS)
 PATIENCE = 120.0
 UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[a-zA-Z]")
 """Private sequences, which pyte may show as text."""
-AGENT = f"""
+AGENT = """
 import asyncio
+import sys
 import accord
 
 agent = accord.Agent("streams")
@@ -46,8 +47,8 @@ agent = accord.Agent("streams")
 @agent.on_prompt
 async def reply(turn: accord.Turn) -> None:
     slow = "slow" in turn.text
-    for number in range({CHUNKS}):
-        await turn.say(f"w{{number:04}} ")
+    for number in range(int(sys.argv[1])):
+        await turn.say(f"w{number:04} ")
         if slow:
             await asyncio.sleep(0.01)
     await turn.say("\\n\\nTHEEND")
@@ -64,6 +65,7 @@ class Client:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         own = {name: str(folder / "own") for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME")}
         env = {**os.environ, **own, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
         os.close(theirs)
         pyte: Any = importlib.import_module("pyte")
@@ -98,12 +100,16 @@ class Client:
         self._process.wait()
 
 
-def measure(command: list[str], folder: Path, ready: str, wait: float = 0) -> str:
-    """Runs a client once, with a prompt `wait` seconds after `ready` is on the screen; what it took, in a line."""
+def measure(command: list[str], folder: Path, chunks: int, ready: str, wait: float = 0) -> str:
+    """Runs a client with a prompt `wait` seconds after `ready` is on the screen; what it took, in a line."""
+    compiled = Client(command, folder)
+    compiled.until(ready)
+    compiled.close()
     client = Client(command, folder)
     try:
         client.until(ready)
         time.sleep(wait)
+        start = client.cpu
         client.write("fast")
         client.until("fast")
         before, began = client.cpu, time.monotonic()
@@ -115,7 +121,7 @@ def measure(command: list[str], folder: Path, ready: str, wait: float = 0) -> st
         client.close()
     late = sorted(echoes)[-2]
     return (
-        f"{CHUNKS} chunks: {cpu:.2f} s of CPU, {wall:.2f} s; key to echo while streaming: "
+        f"start {start:.2f} s of CPU; {chunks} chunks: {cpu:.2f} s of CPU, {wall:.2f} s; key to echo while streaming: "
         f"median {1000 * statistics.median(echoes):.0f} ms, second worst of {len(echoes)} {1000 * late:.0f} ms"
     )
 
@@ -143,18 +149,19 @@ def main() -> None:
         "--ready", metavar="TEXT", default="\u276f", help="what its screen shows when it takes a prompt"
     )
     parser.add_argument("--wait", metavar="S", type=float, default=0, help="seconds from then until its agent is there")
+    parser.add_argument("--chunks", metavar="N", type=int, default=1_000, help="chunks of the answer")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "agent.py").write_text(AGENT)
-        agent = [sys.executable, str(folder / "agent.py")]
+        agent = [sys.executable, str(folder / "agent.py"), str(options.chunks)]
         clients = {"accord chat": [sys.executable, "-m", "accord", "chat", "--", *agent]}
         if options.other:
             words = options.other.format(agent=shlex.quote(shlex.join(agent)), folder=place)
             clients[shlex.split(words)[0]] = shlex.split(words)
         for name, command in clients.items():
             when = ("streams", 0.0) if name == "accord chat" else (options.ready, options.wait)
-            print(f"{name}: {measure(command, folder, *when)}", flush=True)
+            print(f"{name}: {measure(command, folder, options.chunks, *when)}", flush=True)
 
 
 if __name__ == "__main__":
