@@ -1,9 +1,9 @@
 """`TraceIndex`: the position of each message of a trace, and the few numbers that every view needs of it.
 
-    TraceReader ──▶ grow, a slice at a time ──▶ read_line ──▶ columns
-                                                         ├──▶ pairs: a request and its answer
-                                                         ├──▶ runs: chunks that follow each other
-                                                         └──▶ sessions and their turns
+    TraceReader ──▶ grow, a slice at a time ──▶ line_of ──▶ columns
+                                                       ├──▶ pairs: a request and its answer
+                                                       ├──▶ runs: chunks that follow each other
+                                                       └──▶ sessions and their turns
 
 A finished trace and a live one are read the same way: `grow` continues where it stopped, and leaves a last line without
 a newline for later. A line costs 2 to 6 us and 35 bytes.
@@ -39,7 +39,7 @@ from accord_tools.inspector.trace_lines import (
     decode,
     frame_of,
     line_of,
-    read_line,
+    tolerant_line,
 )
 
 MOST_WORDS = 65_000
@@ -345,7 +345,7 @@ class TraceIndex:
         try:
             found = decode(line)
         except REFUSALS:
-            self._add_line(read_line(line), offset)
+            self._add_line(tolerant_line(line), offset)
             return
         if not self._continues_run(found, offset):
             self._add_line(line_of(found, line), offset)

@@ -16,6 +16,7 @@ import shutil
 import stat
 import tempfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -185,25 +186,17 @@ decode = msgspec.json.Decoder(DecodedLine).decode
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read_line(data: bytes) -> Line:
-    """Read one line of a trace; fields that do not fit are empty.
+def line_of(found: DecodedLine, data: bytes) -> Line:
+    """Return the index's part of a decoded line.
 
-    >>> line = read_line(b'{"t":1,"dir":"out","frame":{"id":1,"method":"initialize"}}')
+    >>> data = b'{"t":1,"dir":"out","frame":{"id":1,"method":"initialize"}}'
+    >>> line = line_of(decode(data), data)
     >>> line.kind == REQUEST, line.method, line.id
     (True, 'initialize', b'1')
     """
-    try:
-        found = decode(data)
-    except REFUSALS:
-        return _tolerantly(data)
-    return line_of(found, data)
-
-
-def line_of(found: DecodedLine, data: bytes) -> Line:
-    """Return the index's part of a decoded line."""
     frame = found.frame
     if frame is None:
-        return _tolerantly(data)
+        return tolerant_line(data)
     line = Line(time=found.t, dir=found.dir, id=bytes(frame.id))
     if found.from_:
         line.hop = (found.from_[:LONGEST_NAME], found.to[:LONGEST_NAME])
@@ -227,7 +220,8 @@ def line_of(found: DecodedLine, data: bytes) -> Line:
     return line
 
 
-def _tolerantly(data: bytes) -> Line:
+def tolerant_line(data: bytes) -> Line:
+    """Return the index's part of a line of another form; fields that do not fit are empty."""
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except REFUSALS:
@@ -236,7 +230,7 @@ def _tolerantly(data: bytes) -> Line:
     line.hop = (_word(found.get("from")), _word(found.get("to")))
     line.link = _word(found.get("link")) or bytes(found.get("link", EMPTY)).decode("ascii", "replace")[:20]
     if "frame" in found or "text" in found:
-        _take_message(line, frame_of(data))
+        _take_message(line, _frame_in(found))
     elif "stderr" in found:
         line.kind = STDERR
     elif "note" in found:
@@ -247,9 +241,12 @@ def _tolerantly(data: bytes) -> Line:
 def frame_of(data: bytes) -> bytes | None:
     """Return the bytes of the message in a line; None if the line has none, or is not JSON."""
     try:
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        return _frame_in(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
     except REFUSALS:
         return None
+
+
+def _frame_in(found: Mapping[str, msgspec.Raw]) -> bytes | None:
     if "text" in found:
         return _word(found["text"], None).encode("utf-8", "surrogatepass")
     return bytes(found["frame"]) if "frame" in found else None
