@@ -131,14 +131,9 @@ class Conversation:
     # Changes
 
     def on_change(self, observer: Callable[[], object]) -> Callable[[], None]:
-        """Call this after every change; call the result to stop it. It must be quick."""
+        """Call this after every change; call the result once to stop it. It must be quick."""
         self._observers.append(observer)
-
-        def end() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-
-        return end
+        return lambda: self._observers.remove(observer)
 
     def tell(self) -> None:
         """Notify the observers of a change."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -294,11 +295,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         return block.height
 
     def _count(self) -> None:
-        starts, row = [0], 0
-        for block in self._blocks:
-            row += block.height
-            starts.append(row)
-        self._starts = starts
+        self._starts = list(accumulate((block.height for block in self._blocks), initial=0))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -370,9 +367,6 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         for block in self._blocks:
             lines += [strip.text.rstrip() for strip in block.strips] if block.is_drawn else [""] * block.height
         return selection.extract("\n".join(lines)), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        self.refresh()
 
     @property
     def text(self) -> str:
