@@ -85,6 +85,9 @@ READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
 OURS = ("accord", "accord_adapters", "accord_check", "accord_tools", "tests")
 """The packages whose modules run as forks. Others, such as pytest, change how Accord is imported."""
 
+STARTING = {"accord", "tests.cli.at_terminal"}
+"""Modules whose processes start others, though they begin a session."""
+
 ROOM, ROOM_SIZE = "ROOM_FOR_ENVIRONMENTS", 64 * 1024
 """A variable of a server, and its bytes: /proc shows the environments of forks in this place."""
 
@@ -255,7 +258,7 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     os.environ.update(message["environment"])
     tempfile.tempdir = None  # it is chosen by the environment
     show_environment(message["environment"])
-    if message["name"] == "accord" or not message["new_session"]:
+    if message["name"] in STARTING or not message["new_session"]:
         forked_server().use()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     unbuffered = message["unbuffered"] or bool(os.environ.get("PYTHONUNBUFFERED"))

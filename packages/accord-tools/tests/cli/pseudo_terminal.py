@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import struct
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 import pyte
 
+from tests.cli import at_terminal
 from tests.posix import fcntl, termios
 
 ACCORD = [sys.executable, "-m", "accord"]
@@ -47,18 +47,17 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self.fd, theirs = os.openpty()
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-        # Who opens a terminal first, without having one, has it for its own: /dev/tty is this one.
-        to = shlex.quote(output) if output else '"$0"'
-        errors_to = shlex.quote(errors) if errors else '"$0"'
-        redirect = f'exec "$@" <"$0" 2>{errors_to} >{to}'
-        own = ["/bin/sh", "-c", redirect, os.ttyname(theirs)]
-        self.process = subprocess.Popen(
-            [*own, *(program or ACCORD), *arguments],
-            stdin=theirs,
-            cwd=cwd,
-            start_new_session=True,
-            env={**os.environ, "TERM": "xterm", "PYTHONUTF8": "1", "NO_COLOR": "1", **own_folders(cwd), **environment},
-        )
+        with contextlib.ExitStack() as files:
+            streams = (files.enter_context(Path(name).open("wb")) if name else theirs for name in (output, errors))
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", at_terminal.__name__, *(program or ACCORD), *arguments],
+                stdin=theirs,
+                stdout=next(streams),
+                stderr=next(streams),
+                cwd=cwd,
+                start_new_session=True,
+                env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", **own_folders(cwd), **environment},
+            )
         os.close(theirs)
 
     def shows(self, words: str) -> str:
