@@ -6,6 +6,7 @@ import pytest
 
 from accord_tools.inspector.trace_index import TraceIndex
 from accord_tools.inspector.trace_lines import TraceReader
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.inspector.chromium import PROGRAM, Chromium
 from tests.inspector.recording import Recording
 

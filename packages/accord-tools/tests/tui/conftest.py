@@ -17,6 +17,7 @@ from accord_tools.tui.chat_app import ChatApp
 from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from accord_tools.tui.question_bar import QUIET
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.tui.real_terminal import Terminal
 from tests.waiting import DEADLINE, eventually
 

@@ -15,6 +15,7 @@ import accord
 from accord import Handlers, Peer, StdioTransport, memory_pair, v1
 from accord.testing import ScriptedPeer
 from tests.agent import feature_agents
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.waiting import DEADLINE
 
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""

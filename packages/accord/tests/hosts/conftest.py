@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.hosts.hosting import KEY, HostProcesses
 from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
 

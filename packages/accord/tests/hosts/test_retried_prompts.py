@@ -12,7 +12,6 @@ import pytest
 import accord
 from accord import SqliteStore
 from accord.session.replay_scan import has_key, key_in, stop_reason_in
-from tests.forked_programs import forked_programs  # noqa: F401
 from tests.hosts.hosting import HostProcesses
 
 STEPS = ["sent", "inserted", "running", "idle"]

@@ -30,7 +30,10 @@ async def until(what):
             await asyncio.sleep(0.02)
 
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc"),
+    pytest.mark.usefixtures("fresh_programs"),  # a fork has a fork server of its own, which would be a child, too
+]
 
 
 async def test_several_processes_serve_one_port():

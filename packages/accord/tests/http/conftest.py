@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from accord.http import serving
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.http.talking import WAYS, an_agent
 
 

@@ -279,6 +279,7 @@ Path(sys.argv[1]).write_bytes((folder / "environ").read_bytes() + repr(os.enviro
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this test reads environments in /proc")
+@pytest.mark.usefixtures("fresh_programs")  # it looks into the memory of the processes above it
 async def test_an_agent_finds_no_token_in_its_servers_environment(tmp_path):
     script, seen = tmp_path / "agent.py", tmp_path / "seen"
     script.write_text(ENVIRONMENTS)
@@ -292,6 +293,7 @@ async def test_an_agent_finds_no_token_in_its_servers_environment(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this test reads environments in /proc")
 @pytest.mark.parametrize("command", [("run", "hello"), ("login", "--list")], ids=["run", "login"])
+@pytest.mark.usefixtures("fresh_programs")  # it looks into the memory of the processes above it
 def test_a_local_agent_finds_no_token_of_the_command_that_started_it(tmp_path, command):
     script, seen = tmp_path / "agent.py", tmp_path / "seen"
     script.write_text(ENVIRONMENTS + "Path(sys.argv[1]).open('ab').write(Path('/proc/self/environ').read_bytes())")

@@ -45,6 +45,7 @@ from accord.transports.memory_transport import pair
 from accord.transports.process_transport import ProcessTransport
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.websocket_client import WebSocketTransport
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.interaction import staging
 from tests.interaction.staging import Stage, options_of, staged
 from tests.interaction.versions import spoken

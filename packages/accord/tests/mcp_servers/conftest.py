@@ -11,6 +11,7 @@ import accord
 from accord import v1
 from accord.mcp import McpServers, Surroundings
 from accord.testing import connected
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 
 HERE = Path(__file__).parent
 ALL_ELICITATION = v1.ElicitationCapabilities(v1.ElicitationFormCapabilities(), v1.ElicitationUrlCapabilities())

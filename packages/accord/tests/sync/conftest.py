@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from accord.program import loop_factory
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401 - fixtures
 from tests.transports.conftest import MARK, _descriptors, _left_of
 from tests.waiting import DEADLINE, wait_until
 

@@ -135,6 +135,7 @@ remote = asyncio.run_coroutine_threadsafe(use(), loop).result()
 }
 
 
+@pytest.mark.usefixtures("fresh_programs")  # a fork does not free what an interpreter frees at its end
 @pytest.mark.parametrize("how", RUNS)
 def test_a_program_that_does_not_close_an_opened_agent_is_told_and_leaves_none(quick_agent, program, how):
     agent = quick_agent()
