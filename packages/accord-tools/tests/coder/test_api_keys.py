@@ -45,3 +45,34 @@ def test_a_prompt_without_a_key_says_how_to_give_one(environment):
     assert done.stderr.count("\n") == 1
     assert "Authentication required" in done.stderr
     assert f"log in with `accord login -- {sys.executable} -m accord agent`" in done.stderr
+
+
+def test_a_key_in_the_system_s_keyring_is_found_and_forgotten(environment):
+    keyring = pytest.importorskip("keyring")
+    from keyring.backend import KeyringBackend
+
+    class Memory(KeyringBackend):
+        priority = 1
+
+        def __init__(self):
+            super().__init__()
+            self.kept = {}
+
+        def get_password(self, service, username):
+            return self.kept.get((service, username))
+
+        def set_password(self, service, username, password):
+            self.kept[service, username] = password
+
+        def delete_password(self, service, username):
+            del self.kept[service, username]
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Memory())
+    try:
+        assert api_keys.store_key("anthropic", "sk-1") == "the system's keyring"
+        assert api_keys.stored_key("anthropic") == "sk-1"
+        api_keys.forget_key("anthropic")
+        assert api_keys.stored_key("anthropic") is None
+    finally:
+        keyring.set_keyring(before)

@@ -186,8 +186,9 @@ async def test_a_subagent_has_a_conversation_of_its_own(opened, script, model):
 async def test_usage_and_cost_are_told(opened, script):
     script.say("Yes.")
     async with opened() as session:
-        await session.prompt("Go")
+        outcome = await session.prompt("Go")
         usage = session.state.usage
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (10, 5)
     assert (usage.used, usage.size) == (15, 128_000)
     assert usage.cost.amount == pytest.approx((10 * 3 + 5 * 15) / 1e6)
 

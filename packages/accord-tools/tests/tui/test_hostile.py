@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies
 from rich.cells import cell_len
 
 import accord
-from accord_tools.presentation.command_output import output_lines
+from accord_tools.presentation.command_output import LONGEST, MOST, output_lines
 from accord_tools.presentation.diffs import FileDiff, side_by_side, unified
 from accord_tools.presentation.markdown import GrowingMarkdown, markdown
 from accord_tools.presentation.styled_text import Paragraph, text_of
@@ -114,6 +114,17 @@ def test_wrapping_loses_no_character_but_blanks(text, width):
     rows = rows_of(Paragraph([(text, "")]), width)
     assert "".join(text_of(row) for row in rows).replace(" ", "") == text.replace(" ", "")
     assert all(cell_len(text_of(row).rstrip()) <= width for row in rows)
+
+
+def test_sequences_are_obeyed_up_to_a_bound_and_later_lines_are_only_begun():
+    red = "\x1b[31m".ljust(LONGEST, "x")
+    obeyed = MOST // LONGEST
+    lines = output_lines("\n".join([red] * (obeyed + 1)), obeyed + 1)
+    assert {tuple(line.spans) for line in lines[:obeyed]} == {tuple(lines[0].spans)}
+    assert lines[0].spans[0][1] == "fg:red"
+    assert len(lines[-1].text) < len(lines[0].text)
+    plain = output_lines("\n".join(["x" * LONGEST] * (obeyed + 1)), obeyed + 1)
+    assert len(plain[obeyed - 1].text) == len(plain[0].text) > len(plain[-1].text)
 
 
 def test_a_carriage_return_and_colours_of_a_command_are_shown_as_a_terminal_does():

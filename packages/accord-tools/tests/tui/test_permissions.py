@@ -3,10 +3,11 @@
 import pytest
 
 import accord
+from accord.project.confined import Roots
 from accord.project.git import find_repository
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui.connection import ConnectionOptions
-from accord_tools.tui.questions import SCOPES
+from accord_tools.tui.questions import SCOPES, ScopedAnswers
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +204,23 @@ async def test_a_question_that_was_withdrawn_meanwhile_keeps_nothing(chat):
         await it.press("down", "enter")
         await it.sees("the agent has withdrawn its question: nothing was saved")
         assert list(it.front.connection.answers) == []
+
+
+class AskingSession:
+    """A session as questions see it."""
+
+    agent = program = "writes"
+
+    def __init__(self, identifier, folder):
+        self.id, self.cwd, self.roots = identifier, folder, Roots([folder])
+
+
+def test_an_answer_for_the_session_holds_only_there_and_is_not_stored(tmp_path):
+    call = accord.session.ToolCallState(accord.v1.ToolCallId("t"), title="run make", kind="execute")
+    here, there = (accord.PermissionQuestion(AskingSession(it, tmp_path), call, ()) for it in ("one", "two"))
+    answers = ScopedAnswers(remembers=True)
+    answers.keep(here, "session", allowed=True)
+    assert [answers.recall(it) for it in (here, there)] == [True, None]
+    answers.keep(here, "everywhere", allowed=False)
+    assert [answers.recall(it) for it in (here, there)] == [True, False]
+    assert [ScopedAnswers().recall(it) for it in (here, there)] == [False, False]

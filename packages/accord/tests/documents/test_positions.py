@@ -17,8 +17,9 @@ from accord.documents.text_document import (
 )
 from accord.schema import v1
 
-ALPHABET = "aé漢😀\u0301\ud83d\ude00\x0c\u2028\u0085\r\n"
-"""One, two, three and four bytes, an accent that combines, halves of an emoji, and what only `str` splits lines at."""
+ALPHABET = "aé漢😀\u0301\ud83d\ude00\x0c\u2028\u0085\uffff\r\n"
+"""One, two, three and four bytes, an accent that combines, halves of an emoji, what only `str` splits lines at, and the
+last character of one unit."""
 
 texts = st.text(alphabet=ALPHABET, max_size=12)
 lines = st.text(alphabet=ALPHABET.rstrip("\r\n"), max_size=12)

@@ -343,6 +343,16 @@ async def test_what_is_not_lent_is_not_declared_and_not_there(project, session, 
             assert caught.value.code == -32601
 
 
+async def test_a_part_of_a_large_file_may_have_as_many_bytes_as_the_limit(project, session):
+    path, files = project / "big.log", Files(limit=10)
+    path.write_text("first line\n12345678\n0\nlast line\n")
+    assert await files.read(session, str(path), 2, 1) == "12345678\n"
+    path.write_text("first line\n123456789\n")
+    assert await files.read(session, str(path), 2) == "123456789\n"
+    path.write_text("first line\n1234567890\n")
+    assert "at most 10 bytes" in await refused(files.read(session, str(path), 2))
+
+
 async def test_a_session_that_nobody_knows_gets_nothing(project, session, lend):
     async with lend(Files(), sessions=[session]) as client:
         with pytest.raises(accord.PeerError) as caught:
