@@ -88,6 +88,11 @@ class Mutant:
         room = inside[0] if len(inside) > 1 else "(root)"
         return room if package == "accord" else f"{package}/{room}"
 
+    @property
+    def source(self) -> str:
+        """Return its line of the source."""
+        return (ROOT / self.file).read_text("utf-8").splitlines()[self.line - 1].strip()
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.kind}"
 
@@ -247,9 +252,9 @@ def first(tests: Sequence[str], most: int, most_of_folder: int) -> list[str]:
 
 
 def without_test() -> dict[tuple[Path, str], str]:
-    """Return the mutants that need no test, by file and text, with the reasons."""
+    """Return the mutants that need no test, by file and line of the source, with the reasons."""
     files = tomllib.loads(WITHOUT_TEST.read_text("utf-8"))
-    return {(Path(file), text): why for file, texts in files.items() for text, why in texts.items()}
+    return {(Path(file), line): why for file, lines in files.items() for line, why in lines.items()}
 
 
 def failing(folder: Path, number: int, tests: Sequence[str], seconds: float) -> str | None:
@@ -295,9 +300,9 @@ def main() -> None:
         copy(folder, mutants)
     reasons = without_test()
     killed: dict[int, tuple[str, str]] = {
-        number: (NEEDS_NONE, reasons[mutant.file, mutant.text])
+        number: (NEEDS_NONE, reasons[mutant.file, mutant.source])
         for number, mutant in enumerate(mutants, 1)
-        if (mutant.file, mutant.text) in reasons
+        if (mutant.file, mutant.source) in reasons
     }
     reached: set[int] = set()
     for part, by in PARTS.items():

@@ -63,7 +63,7 @@ def test_files_without_a_record_are_run():
 
 def test_each_mutant_that_needs_no_test_is_one_that_can_be_made():
     named = without_test()
-    made = {(file, mutant.text) for file in {file for file, _ in named} for mutant in candidates(file)}
+    made = {(file, mutant.source) for file in {file for file, _ in named} for mutant in candidates(file)}
     assert set(named) <= made
 
 
