@@ -230,6 +230,14 @@ def test_a_member_of_meta_is_written_and_read_with_its_type():
         assert Clock.zone.of(said) is None
 
 
+def test_the_summary_of_an_extension_is_a_property():
+    with pytest.raises(TypeError, match=r"Loud.summary must be a property, got a method; write @property above it"):
+
+        class Loud(accord.Extension[None], name="example.com/loud"):
+            def summary(self):
+                return "loud"
+
+
 def test_the_methods_of_an_extension_begin_with_an_underscore():
     class Loud(accord.Request[Time], method="example.com/loud"):
         text: str

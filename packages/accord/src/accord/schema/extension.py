@@ -127,6 +127,8 @@ class Extension(Generic[OfferT]):
         if name is None:
             return
         cls.name = name
+        if callable(cast("object", cls.summary)):
+            raise TypeError(f"{cls.__name__}.summary must be a property, got a method; write @property above it")
         for message in cls.messages:
             if not message.__method__.startswith("_"):
                 raise ValueError(
