@@ -178,6 +178,14 @@ def test_no_line_of_a_help_is_wider_than_a_terminal_of_80_columns(monkeypatch):
     assert wide == []
 
 
+def test_each_command_has_one_line_in_the_help_of_80_columns(monkeypatch):
+    from accord_tools.cli.command_table import commands_for, parser_of
+
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = parser_of(commands_for()).format_help().splitlines()
+    assert [line for line in lines if line.startswith(" " * 4)] == []
+
+
 def test_the_options_that_choose_an_agent_are_explained_once():
     in_run, once = accord("run", "--help").stdout, accord("help", "agent-options").stdout
     for option in ("--yes", "--clean-env", "--env-file", "--token-file", "--header", "--ca", "--proxy", "--protocol"):
