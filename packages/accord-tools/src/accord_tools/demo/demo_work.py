@@ -11,7 +11,6 @@ from typing import Any, cast
 from accord import McpServerError, PeerError, Tool, Turn
 from accord.errors import NOT_FOUND
 from accord.mcp import McpTool
-from accord.project.project import Project
 from accord.schema.base import Json
 from accord_tools.demo.demo_messages import number
 from accord_tools.demo.demo_talk import folder, pause, words_so_far
@@ -21,8 +20,6 @@ PAGE = "accord-demo.md"
 FIRST_LINES = "# Written by Accord's built-in agent\n\nYou allowed it.\n"
 SHOWN = 2_000
 """Characters of a file that an answer shows."""
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a file that is read from the disk."""
 HELLO = "echo 'Hello from a terminal that your client lends'"
 PATIENCE = 60.0
 """Seconds for a command."""
@@ -132,23 +129,13 @@ def one_more_line(text: str | None) -> str:
 
 
 async def file_text(turn: Turn, path: Path) -> str | None:
-    """Return a file's text: from the client if it lends files, else from the disk. None if there is no such file."""
-    project = Project(turn.session.roots)
-    if not turn.client.can_read_files:
-        return await asyncio.to_thread(text_on_disk, project, path)
+    """Return a file's text; None if there is no such file."""
     try:
-        return await turn.client.read_text_file(path)
+        return await turn.files.read(path)
     except PeerError as error:
-        if error.code == NOT_FOUND or await asyncio.to_thread(text_on_disk, project, path) is None:
+        if error.code == NOT_FOUND or not await asyncio.to_thread(path.is_file):
             return None  # not every client reports it with this code
         raise
-
-
-def text_on_disk(project: Project, path: Path) -> str | None:
-    try:
-        return project.read(path, LARGEST).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return None
 
 
 WATCH_STEPS = 5
