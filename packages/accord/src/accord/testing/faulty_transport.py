@@ -32,7 +32,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports import HIGH_WATER, End, Receiver, Transport
+from accord.transports import HIGH_WATER, End, Transport
+from accord.transports.wrapped_transport import WrappedTransport
 
 Way = Literal["in", "out"]
 """The direction, as seen by the side that uses the transport."""
@@ -75,7 +76,7 @@ class Tally:
     """Frames that were delivered after the next one."""
 
 
-class FaultyTransport(Transport):
+class FaultyTransport(WrappedTransport):
     """A transport with faults, around another one; without any it changes nothing.
 
         transport = FaultyTransport(inner, incoming=Faults(drop=0.1), seed=7)
@@ -93,16 +94,15 @@ class FaultyTransport(Transport):
         seed: int = 0,
         high_water: int = HIGH_WATER,
     ) -> None:
+        super().__init__(inner)
         self.name = f"faulty {inner.name}"
         self.inner = inner
         """The transport that is wrapped."""
         self.tally = Tally()
         """The faults so far."""
         self._high_water = high_water
-        self._receiver: Receiver | None = None
         self._end: End | None = None
         self._cut: End | None = None
-        self._wants_to_read = self._may_read = True
         self._full = {"here": False, "inner": False}
         chance = random.Random(seed)
         self._ways: dict[Way, _Way] = {
@@ -124,14 +124,11 @@ class FaultyTransport(Transport):
 
     def stop_reading(self) -> None:
         """Stop reading from the other side, even if the user of this transport wants to read."""
-        self._may_read = False
-        self.inner.pause_reading()
+        self.hold_reading()
 
     def go_on_reading(self) -> None:
         """Read from the other side again, after `stop_reading`."""
-        self._may_read = True
-        if self._wants_to_read:
-            self.inner.resume_reading()
+        self.let_read()
 
     def silence(self, way: Way) -> None:
         """Lose all frames of this direction from now on, including held ones; neither side learns of it."""
@@ -145,11 +142,6 @@ class FaultyTransport(Transport):
         return await self.close(0)
 
     # As a transport
-
-    async def start(self, receiver: Receiver) -> None:
-        """Start the wrapped transport, and deliver its frames with faults."""
-        self._receiver = receiver
-        await self.inner.start(_Inner(self._take, self._fullness, self._inner_ended))
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Send these frames with faults."""
@@ -165,17 +157,6 @@ class FaultyTransport(Transport):
         """Wait until all frames have left; endlessly while they are held."""
         await self._ways["out"].empty.wait()
         await self.inner.flush()
-
-    def pause_reading(self) -> None:
-        """Stop reading, because the receiver asks for it."""
-        self._wants_to_read = False
-        self.inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read again, unless `stop_reading` forbids it."""
-        self._wants_to_read = True
-        if self._may_read:
-            self.inner.resume_reading()
 
     async def close(self, grace: float = 2.0) -> End:
         """Send the waiting frames, for at most `grace` seconds, and close the wrapped transport."""
@@ -213,10 +194,20 @@ class FaultyTransport(Transport):
         if self._receiver is not None and before != after:
             (self._receiver.paused if after else self._receiver.resumed)()
 
-    def _take(self, frames: Sequence[Frame]) -> None:
+    def received(self, frames: Sequence[Frame]) -> None:
+        """Deliver frames of the wrapped transport, with faults."""
         self._ways["in"].put(frames)
 
-    def _inner_ended(self, end: End) -> None:
+    def paused(self) -> None:
+        """Pause the sender: the wrapped transport is full."""
+        self._fullness("inner", full=True)
+
+    def resumed(self) -> None:
+        """Let the sender go on, unless too much waits here."""
+        self._fullness("inner", full=False)
+
+    def ended(self, end: End) -> None:
+        """End this transport, too, when all frames have arrived."""
         # Delayed frames still arrive, and so do held ones: after the end they might never be released.
         way = self._ways["in"]
         if way.silent:
@@ -232,32 +223,6 @@ class FaultyTransport(Transport):
                 way.silence()
             if self._receiver is not None:
                 self._receiver.ended(end)
-
-
-class _Inner:
-    """The receiver that the wrapped transport delivers to."""
-
-    def __init__(
-        self,
-        take: Callable[[Sequence[Frame]], None],
-        fullness: Callable[..., None],
-        inner_ended: Callable[[End], None],
-    ) -> None:
-        self._take = take
-        self._fullness = fullness
-        self._inner_ended = inner_ended
-
-    def received(self, frames: Sequence[Frame]) -> None:
-        self._take(frames)
-
-    def paused(self) -> None:
-        self._fullness("inner", full=True)
-
-    def resumed(self) -> None:
-        self._fullness("inner", full=False)
-
-    def ended(self, end: End) -> None:
-        self._inner_ended(end)
 
 
 class _Way:

@@ -485,7 +485,7 @@ class App:
         """Return the id of a new connection of this owner, and the resources to release at its end; raises Refusal."""
         if self.gate is None:
             return self._new_id(owner), None
-        use = await self.gate.admit_connection(owner)
+        use = await self.gate.admit("connections", owner)
         try:
             return self._new_id(owner), use
         except BaseException:

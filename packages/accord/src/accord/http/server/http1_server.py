@@ -312,7 +312,7 @@ class Http1Request(AsgiRequest):
     async def _respond(self, body: bytes, *, more: bool) -> None:
         data = self._encoded(body, more=more)
         if not more:
-            self.is_answered = True
+            self.is_answered = self.is_sent = True
             self.leave()
         if data:
             self._connection.write(data)

@@ -59,7 +59,6 @@ class Http2Request(AsgiRequest):
         """Whether the client has begun to send a body."""
         self._connection = connection
         self._is_head = is_head
-        self._is_ended = False
         self._counted = 0
         self._written = LightEvent()
         self._clock = asyncio.get_running_loop().time
@@ -95,12 +94,7 @@ class Http2Request(AsgiRequest):
     @property
     def needs_end(self) -> bool:
         """Whether the response is written but for its end."""
-        return self.is_answered and not self.waiting and not self._is_ended
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the response is written to its end."""
-        return self._is_ended
+        return self.is_answered and not self.waiting and not self.is_sent
 
     def take_head(self) -> Fields | None:
         """The header of the response if it is not written, as fields."""
@@ -109,7 +103,7 @@ class Http2Request(AsgiRequest):
             return None
         self.has_begun = True
         if self.needs_end:
-            self._is_ended = True
+            self.is_sent = True
         return [(b":status", b"%d" % start["status"]), *start["headers"], (b"date", date())]
 
     def take(self, size: int) -> bytes:
@@ -118,13 +112,9 @@ class Http2Request(AsgiRequest):
         del self.waiting[:size]
         self.waits_since = self._clock()
         if not self.waiting:
-            self._is_ended = self.is_answered
+            self.is_sent = self.is_answered
             self._written.set()
         return data
-
-    def take_end(self) -> None:
-        """Note that the end of the response is written."""
-        self._is_ended = True
 
     def leave(self) -> None:
         super().leave()
@@ -312,7 +302,7 @@ class Http2Connection(TcpConnection):
             http.send_data(number, data, ends=request.is_sent)
             left -= len(data)
         if request.needs_end:
-            request.take_end()
+            request.is_sent = True
             http.send_data(number, b"", ends=True)
         self._flush()
         return left <= 0

@@ -164,16 +164,9 @@ class OwnerGate:
         self._bucket = quotas.bucket
         self._purses: dict[str, WithdrawnPosts] = {}
 
-    async def admit_connection(self, owner: str) -> Use | None:
-        """Count one more connection of this owner; raises Refusal if that is one too many."""
-        return await self._admit("connections", owner, self.quotas.connections)
-
-    async def admit_turn(self, owner: str) -> Use | None:
-        """Count one more running turn of this owner; raises Refusal if that is one too many."""
-        return await self._admit("turns", owner, self.quotas.turns)
-
-    async def _admit(self, kind: Kind, owner: str, most: int | None) -> Use | None:
-        if most is None:
+    async def admit(self, kind: Kind, owner: str) -> Use | None:
+        """Count one more connection or running turn of this owner; raises Refusal if that is one too many."""
+        if (most := self.quotas.connections if kind == "connections" else self.quotas.turns) is None:
             return None
         use = new_use(kind, owner)
         try:
@@ -366,7 +359,7 @@ class QuotaTransport(WrappedTransport):
         if (prompt := self._turns.new_turn(frame)) is None:
             return True
         try:
-            use = await self._gate.admit_turn(self._owner)
+            use = await self._gate.admit("turns", self._owner)
         except Refusal as refusal:
             self._inner.send([encode_error(prompt.id, INVALID_REQUEST, refusal.problem)])
             return False

@@ -138,35 +138,27 @@ class MemoryPool:
 class MemoryShare:
     """The room of one body."""
 
-    __slots__ = ("_deadline", "_room", "gives_way", "is_taken", "size")
+    __slots__ = ("_deadline", "gives_way", "is_taken", "room", "size")
 
     def __init__(self, room: MemoryPool, size: int) -> None:
         self.size = size
         self.is_taken = False
         self.gives_way = False
         """Whether this body must be refused: others wait for its room."""
-        self._room = room
+        self.room = room
         self._deadline: asyncio.Timeout | None = None
-
-    def take_now(self) -> bool:
-        """Take the room if it is free; returns whether it was taken."""
-        return self._room.take_now(self)
-
-    async def wait(self) -> None:
-        """Wait for the room, and take it. Raises Refusal if too many wait already."""
-        await self._room.wait_for(self)
 
     def shrink(self, size: int) -> None:
         """Keep only this many bytes."""
         if size < self.size:
-            self._room.release(self, self.size - size)
+            self.room.release(self, self.size - size)
             self.size = size
 
     def release(self) -> None:
         """Release the memory; idempotent."""
         if self.is_taken:
             self.is_taken = False
-            self._room.release(self, self.size)
+            self.room.release(self, self.size)
 
     async def during(self, work: Awaitable[Result], until: float | None = None) -> Result:
         """Await this while the share is held; raises TimeoutError at this time, and Refusal if it must give way."""
@@ -231,14 +223,15 @@ class RequestBody:
         self._is_too_large = is_declared and (len(declared) > DIGITS or int(declared) > self._most)
         self._receive = receive
         self._limits = limits
-        self._is_over = False
+        self.is_over = False
+        """Whether the body has arrived completely."""
         self._share = bodies.share(int(declared) if is_declared and not self._is_too_large else self._most)
 
     async def read(self) -> bytes:
         """Read the whole body; raises Refusal."""
         if self._is_too_large:
             raise self._too_large()
-        if not self._share.take_now():
+        if not self._share.room.take_now(self._share):
             await self._wait_for_room()
         data = None if self._at_once is None else self._at_once()
         if data is None:
@@ -261,20 +254,20 @@ class RequestBody:
     async def _wait_for_room(self) -> None:
         latest = asyncio.get_running_loop().time() + self._limits.arrival
         try:
-            await self._share.during(self._share.wait(), latest)
+            await self._share.during(self._share.room.wait_for(self._share), latest)
         except TimeoutError:
             raise Refusal(503, f"other request bodies take {self._limits.bodies:,} bytes: try again later") from None
 
     async def _whole(self, latest: float) -> bytes:
         first = await self._part()
-        return first if self._is_over else await self._gathered(first, latest)
+        return first if self.is_over else await self._gathered(first, latest)
 
     async def _gathered(self, first: bytes, latest: float) -> bytes:
         # The allocator keeps the memory of a growing buffer for long. This memory is returned at once, whatever
         # happens to the request, and is never larger than what has arrived.
         with mmap(-1, max(1, self._share.size)) as kept:
             kept.write(first)
-            while not self._is_over:
+            while not self.is_over:
                 self._share.put_off(latest + self.size / SLOWEST)
                 kept.write(await self._part())
             return kept[: self.size]
@@ -285,7 +278,7 @@ class RequestBody:
         return part
 
     def _count(self, part: bytes, *, is_over: bool) -> None:
-        self._is_over = is_over
+        self.is_over = is_over
         self.size += len(part)
         if self._digest is not None:
             self._digest.update(part)
@@ -303,7 +296,7 @@ class RequestBody:
     async def _next(self) -> bytes:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            self._is_over = True
+            self.is_over = True
             raise Refusal(400, "the connection closed before the whole body arrived")
         part: bytes = message.get("body", b"")
         self._count(part, is_over=not message.get("more_body"))
@@ -317,18 +310,13 @@ class RequestBody:
         first = "" if self._most == self._limits.body else " for the first message of a connection"
         return Refusal(413, f"message too large: at most {self._most:,} bytes are allowed{first}")
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the body has arrived completely."""
-        return self._is_over
-
     async def pass_over(self) -> None:
         """Read and discard the rest for `PASSING` seconds at most."""
         await within(PASSING, self._rest())
 
     async def _rest(self) -> None:
         try:
-            while not self._is_over:
+            while not self.is_over:
                 await self._next()
         except Refusal:
             return

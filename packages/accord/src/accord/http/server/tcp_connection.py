@@ -146,6 +146,8 @@ class AsgiRequest(ABC):
     def __init__(self, *, has_body: bool) -> None:
         self.is_answered = False
         """Whether the application has sent the whole response."""
+        self.is_sent = False
+        """Whether the whole response is written."""
         self.is_whole = not has_body
         """Whether the body has arrived completely."""
         self._parts: list[bytes] = []
@@ -171,11 +173,6 @@ class AsgiRequest(ABC):
         if (do := self._on_leave) is not None:
             self._on_leave = None
             do(self.is_sent)
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the whole response is written."""
-        return self.is_answered
 
     def on_leave(self, do: Callable[[bool], None]) -> None:
         """Call this with whether the response is sent when the request has ended, or now if it has."""
