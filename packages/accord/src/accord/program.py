@@ -21,6 +21,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
+from accord.installation import missing_extra
 from accord.mistakes import forgotten_awaits_are_logged
 from accord.printable import printable
 
@@ -194,8 +195,6 @@ def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.Abstract
         from uvloop import new_event_loop
     except ImportError:
         if uvloop:
-            from accord.installation import missing_extra
-
             raise missing_extra("uvloop", "uvloop=True") from None
         return None
     return new_event_loop

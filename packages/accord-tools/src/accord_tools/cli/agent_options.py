@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord import ConfigurationError
 from accord.installation import own_command
 from accord_tools.cli.command_table import Parser, actions_of, option
+from accord_tools.cli.console import has_user
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
@@ -426,7 +427,6 @@ def _resolved_after(
 
 
 def _resolved(options: argparse.Namespace) -> AgentSettings | None:
-    from accord_tools.cli.console import has_user
     from accord_tools.configuration.resolve_agent import KnownAgents, resolve, resolve_command
 
     word: str | None = getattr(options, "word", None)

@@ -15,13 +15,12 @@ from accord.printable import label
 from accord_tools.cli.console import has_user, print_error, streams, user_agrees, width
 from accord_tools.presentation.quantities import size_in_words
 from accord_tools.presentation.spinner import spinner_line
-from accord_tools.registry import Progress
+from accord_tools.registry import InstallError, NotInstalled, Progress
 
 if TYPE_CHECKING:
     from accord.project.git import FolderNotTrusted
     from accord_tools.configuration.agents_file import AgentsFile
     from accord_tools.configuration.trust import NotTrusted
-    from accord_tools.registry import InstallError, NotInstalled
     from accord_tools.registry.agent_index import AgentIndex
     from accord_tools.registry.entry import Distribution, RegistryEntry
     from accord_tools.registry.install_agent import InstallOptions
@@ -127,7 +126,6 @@ def described_entry(entry: RegistryEntry, choice: Distribution, registry: str) -
 
 def install_shown(entry: RegistryEntry, index: AgentIndex, options: InstallOptions) -> InstalledAgent:
     """Install an agent, and show the progress on standard error. Raises RegistryError after its log was shown."""
-    from accord_tools.registry import InstallError
     from accord_tools.registry.install_agent import install
 
     progress = ShownProgress()

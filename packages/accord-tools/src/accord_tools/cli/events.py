@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from accord import AccordError, ConnectionClosed, Overflow, PeerError
+from accord.jsonrpc.wire_messages import NotificationFrame
 from accord.printable import printable
 from accord_tools.cli.console import for_people, write_out
 from accord_tools.cli.exit_codes import exit_code, one_line
@@ -44,8 +45,6 @@ class WireUpdates:
 
     def __call__(self, event: TraceEvent) -> None:
         """Keep the frame of this event, if it is an update."""
-        from accord.jsonrpc.wire_messages import NotificationFrame
-
         if self._is_over or event.direction != "in" or event.frame is None or b"session/update" not in event.frame:
             return
         message = event.message

@@ -17,6 +17,7 @@ from accord import __version__
 from accord.installation import install_command
 from accord.printable import label, printable
 from accord.transports.launch import program_file
+from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.console import streams, width, wrapped, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL
 from accord_tools.registry.well_known import WELL_KNOWN
@@ -97,7 +98,6 @@ def _named() -> Iterator[AgentHere]:
     from accord_tools.registry.installed_agents import all_installed
 
     if user_file().exists() or project_file() is not None:
-        from accord_tools.cli.agent_options import known_agents
         from accord_tools.configuration.trust import is_trusted
 
         usable = [agent for agent in known_agents() if not agent.is_hidden and is_trusted(agent.file)]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from accord.http import Host, WrappedHost
+from accord.transports import End, Transport
 from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
     from accord.trace import Observer
-    from accord.transports import End, Transport
     from accord_tools.cli.watched_files import WatchedFiles
 
 

@@ -12,16 +12,15 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from accord.errors import AUTH_REQUIRED
 from accord.printable import label
-from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, v1
-    from accord_tools.cli.agent_options import ChosenAgent
-
 EPILOG = """\
 examples:
   accord login gemini                         an agent that `accord agents` lists
@@ -111,7 +110,6 @@ async def by_method(remote: RemoteAgent, method_id: str) -> None:
 async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -> str:
     """Whether a second process of the agent needs a login, in words."""
     from accord import AccordError, PeerError, connect
-    from accord.errors import AUTH_REQUIRED
     from accord_tools.cli.session_options import trial_session
 
     try:

@@ -10,20 +10,19 @@ import argparse
 import os
 import re
 import time
+from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import AccordError, DecodeError
+from accord_tools.cli.agent_options import LocalCommand
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import WrongUsage, one_line
 
 if TYPE_CHECKING:
-    from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
-
-    from accord_tools.cli.agent_options import LocalCommand
     from accord_tools.tap import KeptTrace
     from accord_tools.tap.recorder import Recording
     from accord_tools.tap.recorder_protocol import RecordingPlan

@@ -41,7 +41,7 @@ import msgspec
 from accord import AccordError
 from accord.installation import own_command
 from accord.trace import exit_event, signal_name
-from accord.trace.trace_file import now
+from accord.trace.trace_file import now, open_private
 from accord.transports.guard import OrphanGuard
 from accord.transports.launch import Environment, Pipes, environment, launch
 from accord.transports.process_group import LEFT_BEHIND, signal_group
@@ -462,8 +462,6 @@ def _text(given: str) -> str:
 
 def check_writable(path: str) -> None:
     """Raise AccordError if this file must not or cannot hold a trace; it is emptied."""
-    from accord.trace.trace_file import open_private
-
     try:
         open_private(path).close()
     except OSError as error:

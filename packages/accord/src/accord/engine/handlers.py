@@ -29,10 +29,10 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import Raw
@@ -50,9 +50,6 @@ from accord.schema import codec, legacy
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities, check_declared, declared_in
 from accord.schema.methods import is_spoken, may_be_empty, message_of, methods, row_for, versions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 MessageT_co = TypeVar("MessageT_co", bound="Request[Any] | Notification", covariant=True)

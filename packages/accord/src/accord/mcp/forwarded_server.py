@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from weakref import WeakSet
 
-from accord.mcp.tool_server import ToolServer
+import mcp_types
+from mcp import Client
+from mcp.client._transport import TransportStreams
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.server import Server
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    SubscriptionBus,
+    ToolsListChanged,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-if TYPE_CHECKING:
-    import mcp_types
-    from mcp import Client
-    from mcp.client._transport import TransportStreams
-    from mcp.client.session import ClientRequestContext, IncomingMessage
-    from mcp.server import Server
-    from mcp.server.connection import Connection
-    from mcp.server.context import ServerRequestContext
-    from mcp.server.lowlevel.server import NotificationOptions
-    from mcp.server.session import ServerSession
-    from mcp.server.subscriptions import SubscriptionBus
+from accord.mcp.mcp_server import subscribed
+from accord.mcp.tool_server import ToolServer
 
 Open = Callable[[], AbstractAsyncContextManager["TransportStreams"]]
 """Makes a transport of the official package to the provider."""
@@ -42,8 +50,6 @@ class ForwardedServer(ToolServer):
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Server[Any]]:
         """Connect with the provider, for one run of the server."""
-        from mcp import Client
-
         relay = _Relay()
         client = Client(
             self._open(),
@@ -55,8 +61,6 @@ class ForwardedServer(ToolServer):
             yield relay.server(self.name, client)
 
     def notifications(self, server: Server[Any]) -> NotificationOptions:
-        from mcp.server.lowlevel.server import NotificationOptions
-
         changes = server.get_request_handler("subscriptions/listen") is not None
         return NotificationOptions(prompts_changed=changes, resources_changed=changes, tools_changed=changes)
 
@@ -65,8 +69,6 @@ class _Relay:
     """Joins a server for the agent with a client of the provider."""
 
     def __init__(self) -> None:
-        from mcp.server.subscriptions import InMemorySubscriptionBus
-
         self._bus: SubscriptionBus = InMemorySubscriptionBus()
         """Notifies the server's subscriptions; agents of older revisions are notified directly."""
         self._running: list[ServerSession] = []
@@ -78,9 +80,6 @@ class _Relay:
 
     def server(self, name: str, client: Client) -> Server[Any]:
         """Return a server with the features that the provider declares."""
-        from mcp.server import Server
-        from mcp.server.subscriptions import ListenHandler
-
         offers = client.server_capabilities
         info = client.server_info
         handlers: dict[str, Any] = {}
@@ -163,8 +162,6 @@ class _Relay:
         params: mcp_types.ElicitRequestParams,
     ) -> mcp_types.ElicitResult:
         """Ask the agent's client of MCP; a question that it cannot ask is declined."""
-        import mcp_types
-
         # A provider does not report for which call it asks; if several run, it is the oldest.
         session = self._running[0] if self._running else None
         declared = None if session is None else session.client_capabilities
@@ -175,9 +172,6 @@ class _Relay:
 
     async def heard(self, message: IncomingMessage) -> None:
         """Notify agents that a list has changed."""
-        import mcp_types
-        from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
-
         match message:
             case mcp_types.ToolListChangedNotification():
                 await self._changed("send_tool_list_changed", ToolsListChanged())
@@ -189,8 +183,6 @@ class _Relay:
                 pass
 
     async def _changed(self, send: str, event: Any) -> None:
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
         await self._bus.publish(event)
         for connection in list(self._connections):
             if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -199,8 +191,6 @@ class _Relay:
     @asynccontextmanager
     async def listening(self, client: Client) -> AsyncGenerator[None]:
         """Subscribe to changes of the provider's lists while the server runs."""
-        from accord.mcp.mcp_server import subscribed
-
         async with subscribed(client):
             yield
 
@@ -209,8 +199,6 @@ def _asks_the_user_itself(session: ServerSession) -> bool:
     """Whether the agent's client of MCP accepts a question as the answer, and asks again, as newer revisions
     of MCP do.
     """
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
     declared = session.client_capabilities
     can_ask = declared is not None and declared.elicitation is not None
     return can_ask and session.protocol_version in MODERN_PROTOCOL_VERSIONS

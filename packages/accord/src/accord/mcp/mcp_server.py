@@ -20,6 +20,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from accord import __version__
@@ -246,8 +247,6 @@ class McpServer:
         return await self._questions.ask(params, of_call)
 
     async def _roots(self, context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG002
-        from pathlib import Path
-
         from mcp_types import ListRootsResult, Root
 
         return ListRootsResult(

@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from accord.installation import missing_extra
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.trace import IN, TraceEvent
@@ -256,8 +257,6 @@ class ServerMetrics:
 
 
 def _global_meter() -> Meter:
-    from accord.installation import missing_extra
-
     try:
         from opentelemetry import metrics
     except ImportError:

@@ -32,7 +32,7 @@ from accord.errors import INVALID_PARAMS, RequestError
 from accord.jsonrpc.line_frames import RequestId
 from accord.mcp.bridges import Bridges, Way, way_of
 from accord.mcp.lent_servers import LentServers
-from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, text_of
+from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, LinesToClient, text_of
 from accord.mcp.tool_server import ToolServer, tools
 from accord.mistakes import wrong_type
 from accord.proxy.link import INITIALIZE, Link, Port, version_in
@@ -43,8 +43,6 @@ from accord.schema.base import Request
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
-
-    from accord.mcp.mcp_line import LinesToClient
 
 RequestT = TypeVar("RequestT", bound=Request[Any])
 
@@ -290,7 +288,6 @@ class AgentBridge:
 
     def _forwarded(self, name: str, server_id: str) -> Any:
         from accord.mcp.forwarded_server import ForwardedServer
-        from accord.mcp.mcp_line import LinesToClient
 
         if self._lines is None:
             self._lines = LinesToClient(RawNeighbour(self._board, self._nearer))

@@ -31,6 +31,7 @@ from accord._internal.tasks import LightEvent, Tasks, give_up, is_awaitable, pas
 from accord.engine.flow_control import MARK
 from accord.engine.incoming_requests import session_of
 from accord.engine.lanes import WEIGHT, HoldingUp, Lanes, inside
+from accord.engine.routes import Route
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -44,6 +45,7 @@ from accord.errors import (
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import key_of
+from accord.mcp.tool_server import ToolServer
 from accord.mistakes import error_of_author, wrong_type
 from accord.proxy.chain_mcp import OPENING, ProxyLending, RequestT, as_tool_server
 from accord.proxy.link import INITIALIZE, ComponentFailure, Link, Port, join, version_in
@@ -59,9 +61,6 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
     from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
-
-    from accord.engine.routes import Route
-    from accord.mcp.tool_server import ToolServer
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:

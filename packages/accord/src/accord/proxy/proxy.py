@@ -15,6 +15,7 @@ from accord._internal.tasks import is_async, is_awaitable, name_of
 from accord.agent.author_thread import AuthorThread, check_annotations
 from accord.engine.handlers import takes_two
 from accord.jsonrpc.wire_messages import RequestFrame, parse
+from accord.mcp.tool_server import ToolServer
 from accord.mistakes import check_callable, check_text, place_of, wrong_type
 from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy import plain_hop
@@ -32,6 +33,7 @@ from accord.proxy.message_handlers import (
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
 from accord.schema.capabilities import declared_in
+from accord.schema.extension import Extension, Extensions, chosen_extensions, declarations, merged_meta
 from accord.transports import Transport
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.wrapped_transport import FirstFrame
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from accord.agent.agent import Agent
-    from accord.mcp.tool_server import ToolServer
-    from accord.schema.extension import Extension, Extensions
-
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 PartT = TypeVar("PartT")
@@ -103,8 +102,6 @@ class Proxy(Generic[StateT]):
 
     def _declare(self, given: Iterable[type[Extension[Any]] | str] | Extensions) -> None:
         """Declare to each neighbour the extensions whose messages from it are handled here."""
-        from accord.schema.extension import chosen_extensions, declarations, merged_meta
-
         chosen = chosen_extensions("Proxy(extensions=...)", given)
 
         def declaring(value: Any, side: Side) -> Any:

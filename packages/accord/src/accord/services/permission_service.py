@@ -53,7 +53,9 @@ from accord.services.permission_question import (
     PermissionQuestion,
     level_of,
     must_be_judgeable,
+    question_of,
     refuse,
+    response_of,
 )
 from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
 
@@ -264,8 +266,6 @@ class Permissions(Service):
     async def _answered_v2(
         self, request: v2.RequestPermissionRequest, session_of: SessionOf, deciding: AbstractContextManager[Any]
     ) -> v2.RequestPermissionResponse:
-        from accord.services.permission_question import question_of, response_of
-
         with deciding:
             try:
                 return response_of(await self.answer(question_of(request, session_of(request.session_id))))

@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -26,9 +27,6 @@ from accord.trace.meaning import body_of
 from accord.trace.trace_entries import Entry, entries
 from accord.transports import End, Receiver, Transport
 from accord.transports.stdio_transport import StdioTransport
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class ReplayConnection(Receiver):

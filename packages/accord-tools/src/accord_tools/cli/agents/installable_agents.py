@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord import AccordError
 from accord.mistakes import meant
@@ -21,6 +21,7 @@ from accord_tools.configuration.agents_file import project_file
 from accord_tools.presentation.quantities import size_in_words
 from accord_tools.registry import RegistryError, downloads, installed_agents
 from accord_tools.registry.agent_index import FRESH, AgentIndex, load_index
+from accord_tools.registry.downloads import LOCK_FILE, LockedAgent, read_lock
 from accord_tools.registry.entry import (
     PLATFORMS,
     Kind,
@@ -33,8 +34,6 @@ from accord_tools.registry.entry import (
 )
 from accord_tools.registry.installed_agents import ALIASES, InstalledAgent, find_installed, split_name
 
-if TYPE_CHECKING:
-    from accord_tools.registry.downloads import LockedAgent
 KINDS = ["binary", "npx", "uvx"]
 REQUIRE_HASH = "refuse an agent, or any package that it needs, without a checksum in its index"
 CHANGES = 3
@@ -232,8 +231,6 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_install(options: argparse.Namespace) -> int:
     """Install agents of the registry."""
-    from accord_tools.registry.downloads import read_lock
-
     locks = read_lock(lock_path()) if options.locked else None
     names: list[str] = options.names or list(locks or ())
     if not names:
@@ -390,8 +387,6 @@ def run_lock(options: argparse.Namespace) -> int:
 
 def lock_path() -> Path:
     """The lock file of the project: beside the project's file with agents, or in this folder."""
-    from accord_tools.registry.downloads import LOCK_FILE
-
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / LOCK_FILE).is_file():
             return folder / LOCK_FILE

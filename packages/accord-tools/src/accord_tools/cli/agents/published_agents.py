@@ -23,13 +23,13 @@ from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.presentation.quantities import counted
-from accord_tools.registry import RegistryError
+from accord_tools.registry import Progress, RegistryError
+from accord_tools.registry.agent_index import IndexSource, load_index
+from accord_tools.registry.downloads import download
 from accord_tools.registry.entry import ID, RegistryEntry, read_entry, read_package
 
 if TYPE_CHECKING:
     from accord_check import Report
-    from accord_tools.registry import Progress
-    from accord_tools.registry.agent_index import IndexSource
     from accord_tools.registry.entry_rules import EntryFinding
     from accord_tools.registry.publish_registry import SourceEntry, Verified
 
@@ -139,8 +139,6 @@ def run_build(options: argparse.Namespace) -> int:
 
 def _hash_of(archive: str) -> str:
     """The SHA-256 of an archive, which is downloaded for it."""
-    from accord_tools.registry.downloads import download
-
     progress = ShownProgress()
     progress.step(f"Downloading {archive}")
     try:
@@ -316,7 +314,6 @@ def _plain_verified(result: Verified, report: Report | None) -> dict[str, Any]:
 
 def _entry_of(what: str) -> tuple[RegistryEntry, IndexSource]:
     """The entry of an id, or of a folder."""
-    from accord_tools.registry.agent_index import IndexSource, load_index
     from accord_tools.registry.publish_registry import read_sources
 
     if not Path(what).exists():

@@ -55,12 +55,11 @@ from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTrans
 from accord.http.server.request_body import BodyMemory, RequestBody
 from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
-from accord.http.server.websocket_server import AsgiWebSocket
+from accord.http.server.websocket_server import AsgiWebSocket, ServerSocket
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
 from accord.transports import End, Transport
 
 if TYPE_CHECKING:
-    from accord.http.server.websocket_server import ServerSocket
     from accord.metrics import ServerMetrics
     from accord.store import Store
 
