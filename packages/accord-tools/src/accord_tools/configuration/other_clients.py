@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 from accord import ConfigurationError
 from accord.installation import own_command
+from accord.trace.meaning import body_of
 from accord_tools.configuration.agent_settings import NAME, AgentSettings
 
 Client = Literal["zed", "jetbrains", "acpx"]
@@ -79,7 +80,7 @@ def without_comments(text: str) -> str:
 
 def _settings(name: str, given: dict[str, Any]) -> AgentSettings | str:
     env, mode = given.get("env"), given.get("default_mode")
-    variables = cast("dict[str, Any]", env) if isinstance(env, dict) else {}
+    variables = body_of(env)
     more: dict[str, Any] = {
         "env": {key: str(value) for key, value in variables.items()},
         "mode": mode if isinstance(mode, str) else None,
@@ -102,7 +103,7 @@ def _settings(name: str, given: dict[str, Any]) -> AgentSettings | str:
 
 def _options(given: Mapping[str, Any]) -> dict[str, str | bool]:
     options: Any = given.get("default_config_options")
-    chosen = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+    chosen = body_of(options)
     found: dict[str, str | bool] = {key: value for key, value in chosen.items() if isinstance(value, str | bool)}
     model = given.get("default_model")
     return {"model": model, **found} if isinstance(model, str) else found

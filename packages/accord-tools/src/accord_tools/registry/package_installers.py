@@ -34,6 +34,7 @@ from typing import Any, cast
 
 from accord import ConnectionClosed
 from accord.errors import last_lines
+from accord.trace.meaning import body_of
 from accord.transports.launch import environment, launch, program_file
 from accord.transports.process_group import kill_group
 from accord_tools.registry import InstallError, Progress
@@ -188,7 +189,7 @@ def _npm_programs(about: dict[str, Any], package: PackageName) -> list[str]:
 def _locked(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the packages of npm's lock file by their places, without the one of the folder itself."""
     given: Any = _json(folder / "package-lock.json").get("packages", {})
-    packages = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    packages = body_of(given)
     return {
         place: cast("dict[str, Any]", about) for place, about in packages.items() if place and isinstance(about, dict)
     }
@@ -204,7 +205,7 @@ def _json(path: Path) -> dict[str, Any]:
         found: Any = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InstallError(f"npm has not installed what was asked: {error}") from None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return body_of(found)
 
 
 WRITTEN_HERE = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")

@@ -245,7 +245,7 @@ class PeerApp:
         if path == REVOKE:
             return str(app.end_connections("an operator has ended the connections of this owner", owner=owner))
         if app.cluster is not None:
-            await (app.cluster.drain() if path == DRAIN else app.cluster.undrain())
+            await app.cluster.drain("draining" if path == DRAIN else "live")
         return str(self._app.connections)
 
     def _signed_scope(self, scope: Scope, forward: SignedForward, headers: dict[str, str]) -> Scope:

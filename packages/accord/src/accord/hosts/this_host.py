@@ -23,6 +23,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from random import Random
+from typing import Literal
 
 import msgspec
 
@@ -391,15 +392,10 @@ class ThisHost:
     def _lost(self, why: str) -> None:
         self._app.end_all(why)
 
-    async def drain(self) -> None:
-        """Notify the other hosts that this one opens no more connections."""
+    async def drain(self, state: Literal["draining", "live"] = "draining") -> None:
+        """Notify the other hosts that this one opens no more connections, or does again."""
         if not self._has_left:
-            await within(GOODBYE, self.membership.set_state("draining"))
-
-    async def undrain(self) -> None:
-        """Notify the other hosts that this one opens connections again."""
-        if not self._has_left:
-            await within(GOODBYE, self.membership.set_state("live"))
+            await within(GOODBYE, self.membership.set_state(state))
 
     async def leave(self) -> None:
         """End the streams that pass through this host, and notify the others that it has gone; idempotent."""

@@ -39,6 +39,7 @@ from accord.proxy.link import INITIALIZE, Link, Port, version_in
 from accord.proxy.switchboard import OwnAnswer, RawNeighbour, Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request
+from accord.trace.meaning import body_of
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -114,7 +115,7 @@ class ProxyLending:
 
     def learn(self, result: Any) -> None:
         """Store the declarations in the answer to `initialize` of the rest of the chain."""
-        fields = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+        fields = body_of(result)
         self._declared = fields.get("agentCapabilities", fields.get("capabilities"))
 
     # Requests that open a session
@@ -239,7 +240,7 @@ class AgentBridge:
         answer = None if result is None else codec.loads(result)
         if not isinstance(answer, dict):
             return result
-        fields = cast("dict[str, Any]", answer)
+        fields = body_of(answer)
         self._version = version_in(result) or 1
         name = "agentCapabilities" if self._version == 1 else "capabilities"
         declared = fields.get(name)
@@ -258,7 +259,7 @@ class AgentBridge:
         if self._way == "acp" or not self._answered or b'"acp"' not in bytes(params):
             return False
         given = codec.loads(params)
-        servers = cast("dict[str, Any]", given).get("mcpServers") if isinstance(given, dict) else None
+        servers = body_of(given).get("mcpServers")
         if not isinstance(servers, list):
             return False
         listed = [self._reachable(server) for server in cast("list[Any]", servers)]
@@ -266,7 +267,7 @@ class AgentBridge:
             problem = "mcpServers: the agent takes no servers over ACP, and there is no bridge to it"
             self._board.refuse(self._nearer.link, request_id, INVALID_PARAMS, f"Invalid params: {problem}")
             return True
-        changed = codec.encode({**cast("dict[str, Any]", given), "mcpServers": listed})
+        changed = codec.encode({**body_of(given), "mcpServers": listed})
         self._board.pass_request(self._nearer, request_id, method, changed)
         return True
 
@@ -310,5 +311,5 @@ def _with(value: Any, path: tuple[str, ...], added: Any) -> Any:
     """A JSON object with this member added at the end of a path of objects."""
     if not path:
         return added
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    fields = body_of(value)
     return {**fields, path[0]: _with(fields.get(path[0]), path[1:], added)}

@@ -20,6 +20,7 @@ from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFr
 from accord.mcp.mcp_line import MESSAGE
 from accord.redaction import masked
 from accord.trace import TraceEvent
+from accord.trace.meaning import body_of
 from accord.trace.trace_file import open_private
 
 log = logging.getLogger("accord")
@@ -86,7 +87,7 @@ class JsonsFile:
 def _about(method: str, given: Any) -> dict[str, Any]:
     """Describe a request or a notification; for a message to an MCP server, its content."""
     params = _plain(given)
-    fields = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+    fields = body_of(params)
     if method == MESSAGE and isinstance(fields.get("method"), str):
         return {"protocol": "mcp", "method": fields["method"], "params": fields.get("params")}
     session = fields.get("sessionId")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from accord._internal.tasks import LightEvent, within
@@ -156,21 +156,21 @@ class ClientSocket(SharedBufferProtocol):
             self._waiter.set_result(None)
 
 
+async def _no_chunks() -> AsyncGenerator[bytes]:
+    none: tuple[bytes, ...] = ()
+    for chunk in none:
+        yield chunk
+
+
 @dataclass(eq=False)
 class Response:
     """A response. If it has a body, `chunks` streams it and `leave` ends its request: read it, or call `close`."""
 
     status: int
     headers: Sequence[tuple[str, str]]
-    _chunks: AsyncGenerator[bytes] | None = None
+    chunks: AsyncGenerator[bytes] = field(default_factory=_no_chunks)
+    """The parts of the body as they arrive."""
     _leave: Callable[[], None] | None = None
-
-    @property
-    def chunks(self) -> AsyncGenerator[bytes]:
-        """Iterate over the body as it arrives."""
-        if self._chunks is None:
-            self._chunks = _no_chunks()
-        return self._chunks
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header, or None; the name must be in lower case."""
@@ -182,12 +182,10 @@ class Response:
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body; raises Broken if it is larger than `limit`."""
-        if self._chunks is None:
-            return b""
         parts: list[bytes] = []
         size = 0
         try:
-            async for chunk in self._chunks:
+            async for chunk in self.chunks:
                 parts.append(chunk)
                 size += len(chunk)
                 if size > limit:
@@ -198,16 +196,9 @@ class Response:
 
     async def close(self) -> None:
         """Stop reading the body."""
-        if self._chunks is not None:
-            await self._chunks.aclose()
+        await self.chunks.aclose()
         if self._leave is not None:
             self._leave()
-
-
-async def _no_chunks() -> AsyncGenerator[bytes]:
-    none: tuple[bytes, ...] = ()
-    for chunk in none:
-        yield chunk
 
 
 def _reason(error: BaseException) -> str:

@@ -260,9 +260,7 @@ class ConnectionPool:
         return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN, self._proxy)
 
     async def close(self) -> None:
-        """Stale connections are closed when found. So each connection is examined about once, however many
-        there are.
-        """
+        """Close all connections; requests in progress fail."""
         connections: list[Http1Client | Http2Client] = [*self._busy, *self._idle, *self._multiplexed]
         for connection in connections:
             connection.close()

@@ -6,7 +6,7 @@ A single server has none: the application then checks one attribute, which is No
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access, Observer, owner_of
@@ -132,12 +132,8 @@ class Cluster(Protocol):
         """Return the metrics of the other processes of this machine, as far as they answer."""
         ...
 
-    async def drain(self) -> None:
-        """Notify the other hosts that this one opens no more connections; does nothing after `leave`."""
-        ...
-
-    async def undrain(self) -> None:
-        """Notify the other hosts that this one opens connections again; does nothing after `leave`."""
+    async def drain(self, state: Literal["draining", "live"] = "draining") -> None:
+        """Notify the other hosts that this one opens no more connections, or does again; does nothing after `leave`."""
         ...
 
     async def leave(self) -> None:
