@@ -46,7 +46,7 @@ from accord.client.restart import AgentRestarter, Restart
 from accord.client.session_table import Sessions, absolute
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, Interceptors, MessageT, Registrar, in_thread_if_answers
-from accord.engine.outgoing import PendingRequest
+from accord.engine.outgoing_requests import PendingRequest
 from accord.engine.peer import Peer
 from accord.errors import (
     AccordError,

@@ -37,7 +37,7 @@ import msgspec
 from accord._internal.tasks import LightEvent, within as in_time
 from accord.engine.flow_control import ReadPause
 from accord.engine.lanes import WEIGHT
-from accord.engine.outgoing import PendingRequest
+from accord.engine.outgoing_requests import PendingRequest
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.mistakes import shortened
 from accord.schema import codec, v1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from accord.engine.outgoing import PendingRequest
+from accord.engine.outgoing_requests import PendingRequest
 from accord.engine.peer import Peer
 from accord.errors import NOT_FOUND, CapabilityMissing, ConversionError, PeerError
 from accord.schema import v1, v2

@@ -5,7 +5,7 @@ wire is the order of handling. Bad input gets an answer or a note.
 
     frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
                       ├─ request ───────▶ the gate ───▶ `incoming_requests`
-                      ├─ answer ────────▶ `outgoing`
+                      ├─ answer ────────▶ `outgoing_requests`
                       └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
 
 Out: frames go to the `outbox`, which joins several into one write, also those that handlers send during a delivery.
@@ -30,7 +30,7 @@ from accord._internal.tasks import LightEvent, Tasks, first_of, is_awaitable, pa
 from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, DecodeThread, Early, Outbox, ReadPause
 from accord.engine.incoming_requests import EMPTY, WEIGHT, HandshakeGate, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes, inside
-from accord.engine.outgoing import CANCEL_REQUEST, RAW_RESULT, OutgoingRequests, PendingRequest
+from accord.engine.outgoing_requests import CANCEL_REQUEST, RAW_RESULT, OutgoingRequests, PendingRequest
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, ConnectionClosed, DecodeError, Overflow
 from accord.jsonrpc import wire_messages

@@ -30,7 +30,7 @@ from msgspec import Raw
 from accord._internal.tasks import is_awaitable
 from accord.engine.connection import Connection, Limits, Role
 from accord.engine.incoming_requests import IncomingRequest
-from accord.engine.outgoing import PendingRequest, ResultReader
+from accord.engine.outgoing_requests import PendingRequest, ResultReader
 from accord.engine.routes import Routes, lane_of, plain_lane
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import wire_messages
