@@ -46,6 +46,7 @@ class WrappedTransport(Transport, Receiver):
 
     @property
     def why(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The reason to send when the connection is closed, on transports that carry one."""
         return self._inner.why
 
     @why.setter
