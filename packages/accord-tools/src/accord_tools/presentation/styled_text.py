@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from accord.printable import CUT, columns, printable
@@ -208,14 +207,11 @@ def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> It
     anywhere.
     """
     text, by_words = paragraph.text, paragraph.wrap != "fold"
-    if text.isascii() and not by_words:
-        yield from pairwise([0, *range(first, len(text), rest), *[len(text)] * bool(text)])
-        return
     most, start, used, place = first, 0, 0, 0
-    if text.isascii() and paragraph.wrap == "words":  # as below; a row's last blank is found at once, not word by word
-        last = len(text.rstrip(" "))
+    if text.isascii() and paragraph.wrap != "groups":  # as below; a row's last blank is found at once, not word by word
+        last = len(text.rstrip(" ")) if by_words else len(text)
         while last - start > most:
-            row = text[start : text.rfind(" ", start, start + most + 1) + 1].rstrip(" ")
+            row = text[start : text.rfind(" ", start, start + most + 1) + 1].rstrip(" ") if by_words else ""
             place = start + (len(row) or most)
             yield start, place
             most, start = rest, len(text) - len(text[place:].lstrip(" ")) if row else place
