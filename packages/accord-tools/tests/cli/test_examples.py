@@ -206,6 +206,7 @@ class Desk:
         for name in ("token", "../.token", "../.team-token", "../.agent-token"):
             write(self.folder / name, "s3cret\n")
         write(self.folder / "tokens", "s3cret ada\n")
+        write(self.folder / "prompt.txt", "Fix it\n")
         for name in ("rules.toml", "ci.toml"):
             write(self.folder / name, RULES)
         write(self.folder / "gemini.env", "GEMINI_API_KEY=s3cret\n")
@@ -315,7 +316,7 @@ class Desk:
         if (of_server := re.match(r"([A-Z_]+)=(\w+) (accord serve .*)", line)) is not None:
             name, value, line = of_server.groups()
             self.environment[name] = value
-        if re.search(r"[|&$*]|^[A-Z_]+=", re.sub(r"'[^']*'", "", line)):
+        if re.search(r"[|&$*<]|^[A-Z_]+=", re.sub(r"'[^']*'", "", line)):
             return subprocess.run(
                 ["/bin/sh", "-c", line],
                 check=False, capture_output=True, text=True, cwd=self.folder, env=self.environment,
