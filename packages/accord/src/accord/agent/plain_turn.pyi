@@ -283,7 +283,7 @@ class Tool(Elicits):
     @property
     def is_cancelled(self) -> bool:
         """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` allows."""
-    def text(self, text: str, *, meta: JsonObject | None = None) -> None:
+    def text(self, text: str, meta: JsonObject | None = None) -> None:
         """Append text to its output; with `meta`, as content of its own that has this `_meta`."""
     def content(
         self, *content: str | updates.ContentBlock | updates.ToolCallContent, meta: JsonObject | None = None
