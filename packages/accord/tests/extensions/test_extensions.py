@@ -122,6 +122,18 @@ async def test_a_request_that_the_other_side_did_not_declare_is_refused_here(ver
         assert session.extension(Clock).offer is None
 
 
+async def test_an_extension_that_cannot_be_made_fails_the_call_that_opens_a_session():
+    class Broken(accord.Extension[dict], name="example.com/broken"):
+        fold = Clock.fold
+
+        def __init__(self, *_):
+            raise LookupError("no clock on the wall")
+
+    async with accord.connect(plain_agent(), accord.Client(extensions=[Broken])) as remote:
+        with pytest.raises(LookupError, match="on the wall"):
+            await remote.new_session("/")
+
+
 async def test_an_agent_sends_no_update_that_the_client_did_not_declare():
     agent = accord.Agent("clock", extensions=[Clock])
 

@@ -212,14 +212,17 @@ class Sessions:
         def answered(result: OpenedT | Exception) -> None:
             if begun.done():
                 return
-            if isinstance(result, Exception):
-                self._remote._failed("", result)
-                begun.set_exception(result)
-            else:
+            try:
+                if isinstance(result, Exception):
+                    self._remote._failed("", result)
+                    begun.set_exception(result)
+                    return
                 session = self._enter(result.session_id, setup, is_new=True)
                 session._opened(result)
                 self._deliver_early(session)
                 begun.set_result(session)
+            except Exception as error:
+                begun.set_exception(error)
 
         posted.then(answered)
         try:
