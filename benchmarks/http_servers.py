@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -98,9 +99,9 @@ def memory(parent: int) -> int:
 
 
 def quiet_memory(parent: int) -> int:
-    """`memory`, once the server has done all its work."""
-    before = -1.0
-    while (now := processor_time(parent)) != before:
+    """`memory`, once the server has done all its work; one whose threads never rest is given `PATIENCE`."""
+    before, deadline = -1.0, time.monotonic() + PATIENCE
+    while (now := processor_time(parent)) != before and time.monotonic() < deadline:
         before = now
         time.sleep(0.5)
     return memory(parent)
@@ -138,7 +139,12 @@ def running(name: str, folder: Path) -> Generator[tuple[int, int]]:
         yield process.pid, port
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # it waits for a connection of ours, or for its own workers
+            for pid in reversed(pids(process.pid)):
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
 
 
 def ask_over_http1(connection: socket.socket) -> None:

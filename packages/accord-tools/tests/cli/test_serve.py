@@ -51,6 +51,20 @@ def line_with(stream, words):
     return next(line for line in stream if words in line)
 
 
+def test_the_server_runs_on_uvloop_where_it_is_installed(user):
+    pytest.importorskip("uvloop", reason="this test runs on uvloop, which is not for this platform")
+    code = (
+        "import os, accord.program\n"
+        "from accord_tools.cli import main\n"
+        "tell = lambda loop, name: (print(type(loop).__module__, flush=True), os._exit(0))\n"
+        "accord.program.loop_watchers.append(tell)\n"
+        "main(['serve', '--port', '0'])\n"
+    )
+    command = [sys.executable, "-c", code]
+    said = subprocess.check_output(command, env=user.environment, text=True, timeout=DEADLINE)
+    assert said == "uvloop\n"
+
+
 async def test_a_change_of_the_code_ends_connections_and_new_ones_have_it(user, serve):
     script = user.write("served.py", AGENT)
     process, url = serve("served.py:agent", "--reload")

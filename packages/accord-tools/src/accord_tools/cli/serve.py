@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.program import STORE
+from accord.program import STORE, run as run_loop
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import (
     TOKEN_VARIABLE,
@@ -241,12 +241,12 @@ def run(options: argparse.Namespace) -> int:
             from accord_tools.cli.host_wrappers import RecordedHost
 
             hosted = RecordedHost(hosted, trace)
-        asyncio.run(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
+        run_loop(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
     return ENDED_WELL
 
 
 def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> None:
-    asyncio.run(serving(**more))
+    run_loop(serving(**more))
 
 
 def _measured(
