@@ -25,9 +25,9 @@ from accord.agent.session_activity import CANCELLED
 from accord.agent.session_config import MODE, MODEL
 from accord.agent.turn import AddedPrompt, Turn, meant_by
 from accord.dialects.v1_dialect import options_in_v1
-from accord.engine.handlers import Handlers
+from accord.engine.handlers import Handlers, Message
 from accord.engine.incoming_requests import IncomingRequest
-from accord.engine.peer import Context, Peer
+from accord.engine.peer import Context, Peer, RouteSource
 from accord.engine.routes import Route, Routes
 from accord.errors import NOT_FOUND, DecodeError, RequestError, StoreError
 from accord.jsonrpc.line_frames import RequestId
@@ -43,12 +43,6 @@ if TYPE_CHECKING:
 
 
 INITIALIZE = "initialize"
-
-
-class VersionRefusal(msgspec.Struct, frozen=True):
-    """An `initialize` that asks for a version that is not served."""
-
-    error: RequestError
 
 
 class VersionChoice(msgspec.Struct, frozen=True):
@@ -81,7 +75,12 @@ class Router:
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:  # noqa: ARG002
         """Put the route of `initialize` before all others; implements `RouteSource`."""
-        route = Route(
+        routes.makers.append(self._route)
+
+    def _route(self, method: str) -> Route | None:
+        if method != INITIALIZE:
+            return None
+        return Route(
             INITIALIZE,
             decode=self._read,
             decode_tolerantly=self._read,
@@ -91,37 +90,34 @@ class Router:
             answer=self._answer,
             handshake=True,
         )
-        routes.makers.append(lambda method: route if method == INITIALIZE else None)
-        routes.calls.pop(INITIALIZE, None)
 
-    def _read(self, raw: bytes | Raw) -> VersionChoice | VersionRefusal:
+    def _read(self, raw: bytes | Raw) -> VersionChoice | RequestError:
         params = codec.loads(raw)
         asked = version_asked(params)
         try:
             version = chosen_version(asked, self._served)
         except RequestError as error:
-            return VersionRefusal(error)
+            return error
         if self._agreed is not None and version < self._agreed:
-            return VersionRefusal(
-                RequestError.invalid_request("the connection is already initialized with a higher version")
-            )
+            return RequestError.invalid_request("the connection is already initialized with a higher version")
         route = self._routes_of(version).call(INITIALIZE)
         if route is None:
             raise DecodeError("$.protocolVersion", f"version {version} has no handler")
         fitting = raw if asked <= version else Raw(codec.encode(with_known_parts(params, version)))
         return VersionChoice(version, route, route.read(fitting))
 
-    def _call(self, read: VersionChoice | VersionRefusal, incoming: IncomingRequest) -> Any:
-        if isinstance(read, VersionRefusal):
-            raise read.error
+    def _call(self, read: VersionChoice | RequestError, incoming: IncomingRequest) -> Any:
+        if isinstance(read, RequestError):
+            raise read
         self._choose(read.version)
         self._chosen = read
         return read.route.call(read.request, incoming)
 
     def _answer(self, request_id: RequestId, result: Any) -> bytes:
         assert self._chosen is not None, "a result without a chosen version"
-        frame: bytes = self._chosen.route.answer(request_id, result)
-        self._agreed = self._chosen.version
+        chosen, self._chosen = self._chosen, None
+        frame: bytes = chosen.route.answer(request_id, result)
+        self._agreed = chosen.version
         return frame
 
 
@@ -131,12 +127,46 @@ def _no_session(_: Any) -> None:
 
 REFUSAL = "refusal"
 
+_METHODS: dict[Message | str, Callable[[AgentConnection], Callable[..., Any] | None]] = {
+    v1.InitializeRequest: lambda it: it._initialize,
+    v1.NewSessionRequest: lambda it: it._lifecycle.new,
+    v1.ListSessionsRequest: lambda it: it._lifecycle.list,
+    v1.LoadSessionRequest: lambda it: it._lifecycle.load,
+    v1.ResumeSessionRequest: lambda it: it._lifecycle.resume,
+    v1.ForkSessionRequest: lambda it: it._lifecycle.fork,
+    v1.CloseSessionRequest: lambda it: it._lifecycle.close,
+    v1.DeleteSessionRequest: lambda it: it._lifecycle.delete,
+    v1.PromptRequest: lambda it: it._work_on,
+    v1.CancelNotification: lambda it: it._cancel,
+    v1.SetSessionModeRequest: lambda it: it._set_mode,
+    v1.SetSessionModelRequest: lambda it: it._set_model,
+    v1.SetSessionConfigOptionRequest: lambda it: it._set_config_option,
+    "_accord/rewind_files": lambda it: it._lifecycle.rewind_files,
+    v1.SessionOptionsRequest: lambda it: it._lifecycle.options if it.agent.unstable else None,
+    v1.ArchiveSessionRequest: lambda it: it._lifecycle.archive if it.agent.unstable else None,
+    v1.UnarchiveSessionRequest: lambda it: it._lifecycle.unarchive if it.agent.unstable else None,
+    v1.SessionStatusRequest: lambda it: it._lifecycle.status if it.agent.unstable else None,
+    v1.SetSessionTitleRequest: lambda it: it._lifecycle.set_title if it.agent.unstable else None,
+    v1.AuthenticateRequest: lambda it: it.authentication.authenticate if it.agent.logins.ways else None,
+    v1.LogoutRequest: lambda it: it._log_out if it.agent.logins.logout is not None else None,
+    v1.AuthStatusRequest: lambda it: it.authentication.status if it.tells_auth_status else None,
+    v1.ListProvidersRequest: lambda it: it.providers.list if it.agent.providers else None,
+    v1.SetProviderRequest: lambda it: it.providers.set if it.agent.providers else None,
+    v1.DisableProviderRequest: lambda it: it.providers.disable if it.agent.providers else None,
+}
+"""The protocol's methods, and what handles each on a connection; None if the agent has none for it.
+
+All connections share it: of bound methods, each connection would keep more than two KiB.
+"""
+
+_OWN = Handlers._of_home(_METHODS)
+
 
 class AgentConnection:
     """The state of one connection: its peer, its login, and its open sessions."""
 
     def __init__(self, agent: AgentDefinition, transport: Transport, owner: str = "") -> None:
-        self.agent = agent
+        self.agent: AgentDefinition = agent
         self._declared = agent.declare()
         # What version 1 cannot express is in the types of version 2.
         more: Any = None if agent.skills is None else {"session": {"prompt": {"skill": {}}}}
@@ -152,13 +182,15 @@ class AgentConnection:
             keep_unknown=agent.keep_unknown,
         )
         self.client = ConnectedClient(self._peer, agent.local)
-        self.providers = ConnectionProviders(agent.providers)
-        self.authentication = Authentication(self)
-        self._lifecycle = Lifecycle(self, owner)
-        self._handlers_of: dict[Version, Handlers] = {}
-        self._router = Router(agent.served_versions, self._routes_of, self._choose)
-        self._choose(min(agent.served_versions))
+        self.providers: ConnectionProviders = ConnectionProviders(agent.providers)
+        self.authentication: Authentication = Authentication(self)
+        self._lifecycle: Lifecycle = Lifecycle(self, owner)
         self._peer.home = self
+        self._v2: Handlers | None = None
+        """The handlers of version 2, once a client speaks it."""
+        self._router = Router(agent.served_versions, self._routes_of, self._choose)
+        self._is_chosen = False
+        self._choose(min(agent.served_versions))
 
     async def run(self) -> None:
         """Serve until the connection ends."""
@@ -177,54 +209,40 @@ class AgentConnection:
 
     def _choose(self, version: Version) -> None:
         """Register the handlers of this version from now on; before `initialize`, nothing else can arrive."""
-        if version in self._handlers_of and self.client.version == version:
+        if self._is_chosen and self.client.version == version:
             return
-        self.client.version = version
-        self._peer.handle_only(self._handlers(version), self._router)
+        self._is_chosen, self.client.version = True, version
+        self._peer.handle_only(*self._handlers(version), self._router)
 
     def _routes_of(self, version: Version) -> Routes:
         routes = Routes()
-        self._handlers(version).add_routes(routes, self._peer)
+        for source in self._handlers(version):
+            source.add_routes(routes, self._peer)
         return routes
 
-    def _handlers(self, version: Version) -> Handlers:
-        if version not in self._handlers_of:
-            first = self._first_version()
-            self._handlers_of[version] = first if version == 1 else self._v2_methods(first)
-        return self._handlers_of[version]
+    @property
+    def tells_auth_status(self) -> bool:
+        """Whether the agent answers requests for the state of the login."""
+        return self.agent.unstable or self.agent.logins.status is not None
 
-    def _v2_methods(self, first: Handlers) -> Handlers:
-        from accord.agent.v2_methods import V2Methods  # loads the types of version 2
-
-        return V2Methods(self).handlers(first)
-
-    def _first_version(self) -> Handlers:
-        """Register the protocol's methods, and over them the author's own handlers."""
-        handlers = Handlers()
-        handlers.on(v1.InitializeRequest)(self._initialize)
-        self._lifecycle.register(handlers)
-        handlers.on(v1.PromptRequest)(self._work_on)
-        handlers.on(v1.CancelNotification)(self._cancel)
-        handlers.on(v1.SetSessionModeRequest)(self._set_mode)
-        handlers.on(v1.SetSessionModelRequest)(self._set_model)
-        handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
-        if self.agent.logins.ways:
-            handlers.on(v1.AuthenticateRequest)(self.authentication.authenticate)
-        if self.agent.logins.logout is not None:
-            handlers.on(v1.LogoutRequest)(self._log_out)
+    def _handlers(self, version: Version) -> Sequence[RouteSource]:
+        """Return the protocol's methods, and over them the author's own handlers."""
+        authors = self.agent.handlers.in_threads()
         suggestions = self.agent.suggestions
         if suggestions is not None and suggestions.suggest is not None:
             from accord.agent.agent_suggestions import SuggestionSessions
 
-            SuggestionSessions(suggestions, self._peer, self.authentication.require).register(handlers)
-        if self.agent.unstable:
-            self._lifecycle.register_list(handlers)
-        if self.agent.unstable or self.agent.logins.status is not None:
-            handlers.on(v1.AuthStatusRequest)(self.authentication.status)
-        if self.agent.providers:
-            self.providers.register(handlers)
-        handlers.interceptors.append(self.client.interceptors)
-        return self.agent.handlers.in_threads().over(handlers)
+            suggested = Handlers()
+            SuggestionSessions(suggestions, self._peer, self.authentication.require).register(suggested)
+            authors = authors.over(suggested)
+        if version == 1:
+            is_authored = authors.by_method or authors.others or authors.interceptors
+            return (_OWN, authors) if is_authored else (_OWN,)
+        if self._v2 is None:
+            from accord.agent.v2_methods import V2Methods  # loads the types of version 2
+
+            self._v2 = V2Methods(self).handlers(authors.over(_OWN._bound_to(self)))
+        return (self._v2,)
 
     # Login
 

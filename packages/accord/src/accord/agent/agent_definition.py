@@ -143,6 +143,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     on_session: Callable[[Session], Any] | None = None
     on_config: Callable[[Session, str, Any], Any] | None = None
     on_rewind: Callable[[Session], Any] | None = None
+    _declared: v1.AgentCapabilities | None = None
+    """The latest capabilities; connections share them."""
 
     @property
     def answers_prompts(self) -> bool:
@@ -190,7 +192,12 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
             meta = merged_meta(capabilities.meta, declarations(self.extensions, in_answer=False))
             capabilities = msgspec.structs.replace(capabilities, meta=meta or None)
-        return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
+        if self.change_capabilities is not None:
+            capabilities = self.change_capabilities(capabilities)
+        if (shared := self._declared) == capabilities and shared is not None:
+            return shared
+        self._declared = capabilities
+        return capabilities
 
     @property
     def announced(self) -> dict[str, Json] | None:

@@ -46,7 +46,6 @@ from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, system_prompt_of
 from accord.agent.session_config import initial_values
 from accord.dialects.v1_dialect import options_in_v1
-from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import DecodeError, RequestError, StoreError
 from accord.schema import codec, v1
@@ -71,6 +70,8 @@ class OpenSessions:
         self._watched: WatchedSessions | None = None
         """The sessions that clients watch; made when the first does."""
         self._open: dict[tuple[str, str], tuple[Session, Callable[[str], Awaitable[None]], object]] = {}
+        self.changing: WeakValueDictionary[tuple[Lifecycle, str], asyncio.Lock] = WeakValueDictionary()
+        """The locks of the sessions that a connection opens or closes; here, as an empty dictionary takes a KiB."""
 
     def entered(self, owner: str, session: Session, end: Callable[[str], Awaitable[None]]) -> None:
         """Note that a connection has opened this session; `end` closes it there."""
@@ -136,25 +137,6 @@ class Lifecycle:
         """Whether clients learn that sessions can be archived."""
         self.watched: dict[str, SessionWatch] | None = None
         """The sessions that this client watches or has joined; None until the first."""
-        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def register(self, handlers: Handlers) -> None:
-        handlers.on(v1.NewSessionRequest)(self.new)
-        handlers.on(v1.ListSessionsRequest)(self.list)
-        handlers.on(v1.LoadSessionRequest)(self.load)
-        handlers.on(v1.ResumeSessionRequest)(self.resume)
-        handlers.on(v1.ForkSessionRequest)(self.fork)
-        handlers.on(v1.CloseSessionRequest)(self.close)
-        handlers.on(v1.DeleteSessionRequest)(self.delete)
-        handlers.on_request("_accord/rewind_files")(self.rewind_files)
-
-    def register_list(self, handlers: Handlers) -> None:
-        """Handle the proposed requests."""
-        handlers.on(v1.SessionOptionsRequest)(self.options)
-        handlers.on(v1.ArchiveSessionRequest)(self.archive)
-        handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
-        handlers.on(v1.SessionStatusRequest)(self.status)
-        handlers.on(v1.SetSessionTitleRequest)(self.set_title)
 
     # Opening sessions
 
@@ -581,9 +563,10 @@ class Lifecycle:
     async def _alone(self, session_id: str) -> AsyncGenerator[None]:
         """Serialize the requests that change where a session is open."""
         await self._authentication.require()
-        lock = self._changing.get(session_id)
+        changing = self._open_sessions.changing
+        lock = changing.get((self, session_id))
         if lock is None:
-            lock = self._changing[session_id] = asyncio.Lock()
+            lock = changing[self, session_id] = asyncio.Lock()
         async with lock:
             with public_store_errors(session_id):
                 yield

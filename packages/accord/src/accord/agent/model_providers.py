@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import finished, in_thread
-from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import registered_once, shortened
 from accord.schema import v1_and_v2 as both
@@ -118,11 +117,6 @@ class ConnectionProviders:
         self.current: Current = {it.id: it.default for it in providers}
         self._providers = {it.id: it for it in providers}
         self._changing = asyncio.Lock()
-
-    def register(self, handlers: Handlers) -> None:
-        handlers.on(both.ListProvidersRequest)(self.list)
-        handlers.on(both.SetProviderRequest)(self.set)
-        handlers.on(both.DisableProviderRequest)(self.disable)
 
     def replace_login(self) -> bool:
         """Whether the client has set an endpoint that makes the user's login unnecessary."""

@@ -110,8 +110,8 @@ class ConnectedClient(msgspec.Struct):
     peer: Peer
     local: LocalHost | None = None
     """Services of this machine that replace those that the client does not lend."""
-    interceptors: Interceptors = msgspec.field(default_factory=Interceptors)
-    """The handlers of single sessions."""
+    interceptors: Interceptors | None = None
+    """The handlers of single sessions; made with the first."""
     info: v1.Implementation | None = None
     """The client's name and version, from `initialize`."""
     meta: JsonObject = msgspec.field(default_factory=dict[str, Json])
@@ -144,6 +144,9 @@ class ConnectedClient(msgspec.Struct):
             from accord.dialects.v1_handlers_on_v2 import handler_on_v2
 
             message, handler = handler_on_v2(message, handler, "agent")
+        if self.interceptors is None:
+            self.interceptors = Interceptors(is_innermost=True)  # the author's `before` functions come first
+            self.peer.handle(self.interceptors)
         return self.interceptors.of_session(message, session_id, handler)
 
     @property

@@ -106,17 +106,17 @@ class SessionTasks:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run this until it is done or the session is closed."""
         task = asyncio.get_running_loop().create_task(work, name=self._name)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ConnectionClosed):
             log.info("background work of %s ended with its connection: %s", self._name, error)
@@ -665,7 +665,8 @@ class Session(Generic[StateT]):
         self._updates.is_open = False
         await self._tasks.end(self._connection.agent.cancel_grace)
         await self._turns.end()
-        self._link.client.interceptors.forget_session(self.id)
+        if (interceptors := self._link.client.interceptors) is not None:
+            interceptors.forget_session(self.id)
         try:
             await self.save()
         except StoreError as error:

@@ -171,10 +171,7 @@ class V2Methods:
         authors = handlers_on_v2(self._agent.handlers.in_threads(), "agent", level=logging.INFO)
         every = self._agent.second_handlers.in_threads().over(authors.over(own.over(handlers_on_v2(first, "agent"))))
         # The steps before the handlers are the same in both versions, converted; `first` has the author's as well.
-        every.interceptors = [
-            interceptors_on_v2(it, "agent") for it in first.interceptors if it is not self._client.interceptors
-        ]
-        every.interceptors.insert(0, self._client.interceptors)
+        every.interceptors = [interceptors_on_v2(it, "agent") for it in first.interceptors]
         return every
 
     # Login

@@ -189,7 +189,7 @@ class Connection:
         self._busy = self._lanes.busy
         self._heard = self.outgoing.heard
         self._end: End | None = None
-        self._closed: asyncio.Future[End] = loop.create_future()
+        self._closed = LightEvent()
         self._winding_down: asyncio.Task[None] | None = None
         self._hurry = LightEvent()
 
@@ -212,8 +212,7 @@ class Connection:
         reason = error.reason if isinstance(error, ConnectionClosed) else "broken"
         end = self._end = self.outgoing.ended = End(reason, str(error) or "the connection could not be opened")
         self.outgoing.fail_all(end)
-        if not self._closed.done():
-            self._closed.set_result(end)
+        self._closed.set()
 
     @property
     def is_open(self) -> bool:
@@ -222,7 +221,8 @@ class Connection:
 
     async def closed(self) -> End:
         """Wait for the end of the connection; returns how it ended."""
-        return await asyncio.shield(self._closed)
+        await self._closed.wait()
+        return self._end or End("closed")
 
     async def close(self) -> End:
         """End the connection. Safe to call twice, at the same time, and from inside a handler."""
@@ -663,8 +663,7 @@ class Connection:
             log.exception("ending the connection failed")
         finally:
             self._end = self.outgoing.ended = end
-            if not self._closed.done():
-                self._closed.set_result(end)
+            self._closed.set()
 
     async def _deliver(self, end: End, grace: float) -> None:
         """Let the received messages be handled."""

@@ -29,7 +29,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
@@ -180,9 +180,10 @@ class _Entry:
 class Interceptors:
     """The interceptors of an agent, of a client, or of one connection; `Peer.handle` takes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_innermost: bool = False) -> None:
+        self._is_innermost = is_innermost
         self._entries: dict[_Key, _Entry] = {}
-        self._installed: weakref.WeakSet[Routes] = weakref.WeakSet()
+        self._installed: set[weakref.ref[Routes]] = set()  # a `WeakSet` takes a KiB
 
     # Registering
 
@@ -261,16 +262,17 @@ class Interceptors:
         entry = self._entries[key]
         if not entry.before and not entry.of_sessions:
             del self._entries[key]
-        for routes in list(self._installed):
-            routes.renew(*key)
+        for installed in list(self._installed):
+            if (routes := installed()) is not None:
+                routes.renew(*key)
 
     # For the engine
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
         """Wrap the handlers of a peer."""
         maker = RouteMaker(peer)
-        self._installed.add(routes)
-        routes.intercept(self, partial(self._around, maker))
+        self._installed.add(weakref.ref(routes, self._installed.discard))
+        routes.intercept(self, partial(self._around, maker), is_innermost=self._is_innermost)
 
     def _around(self, maker: RouteMaker, key: _Key, inner: Route | None) -> Route | None:
         """Return the route around this one; the same one if its method has no interceptor."""
@@ -350,6 +352,25 @@ class Handlers:
         self.interceptors: list[Interceptors] = []
         """The interceptors of these handlers; the last one is the first that sees a message."""
         self._own_interceptors: Interceptors | None = None
+        self._are_of_home = False
+
+    @classmethod
+    def _of_home(cls, methods: Mapping[Message | str, Callable[[Any], Callable[..., Any] | None]]) -> Handlers:
+        """Return handlers that many peers share: each is found in a peer's `home` when its message arrives."""
+        shared = cls()
+        shared._are_of_home = True
+        for message, find in methods.items():
+            key = (message, True) if isinstance(message, str) else _key_of(message)
+            shared.by_method[key] = None if isinstance(message, str) else message, find
+        return shared
+
+    def _bound_to(self, home: Any) -> Handlers:
+        """Return these handlers, found in this `home`."""
+        bound = Handlers(self.versions)
+        for key, (message, find) in self.by_method.items():
+            if (handler := find(home)) is not None:
+                bound.by_method[key] = message, handler
+        return bound
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message with a `def` or `async def` that takes it, and a `Context` if it has a second parameter.
@@ -455,13 +476,13 @@ class Handlers:
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
         """Add the routes of these handlers to those of a peer; they replace those of the same methods."""
-        maker = RouteMaker(peer)
+        maker = RouteMaker(peer, are_of_home=self._are_of_home)
         arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
         routes.makers.append(functools.partial(self._call_route, maker))
         routes.calls.clear()
         for (method, is_request), entry in self.by_method.items():
-            if not is_request:
-                routes.put_tell(method, maker.route(method, *entry, is_request=False))
+            if not is_request and (route := maker.route(method, *entry, is_request=False)) is not None:
+                routes.put_tell(method, route)
         for old, new in legacy.RENAMED_METHODS.items():
             if new in routes.tells:
                 routes.tells.setdefault(old, routes.tells[new])
@@ -503,14 +524,9 @@ def in_thread_if_answers(
     return in_thread(handler) if is_request and not takes_two(handler) else handler
 
 
-_keys: dict[tuple[str, bool], tuple[str, bool]] = {}
-"""The keys of all handlers, so that the connections of a server share them."""
-
-
 def _key_of(message: type[Request[Any] | Notification]) -> tuple[str, bool]:
     """Return the key of this message's handler: its method, and whether it is a request."""
-    key = (message.__method__, issubclass(message, Request))
-    return _keys.setdefault(key, key)
+    return message.__method__, issubclass(message, Request)
 
 
 def _must_be_known(message: type[Request[Any] | Notification], method: str) -> None:
@@ -534,8 +550,9 @@ def _must_be_spoken(message: type[Request[Any] | Notification], versions: Collec
 class RouteMaker:
     """Makes the routes of one peer."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, *, are_of_home: bool = False) -> None:
         self.peer = peer
+        self._are_of_home = are_of_home
         self.context = Context(peer)
         """The context of notifications."""
 
@@ -551,7 +568,7 @@ class RouteMaker:
     def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
         """The route of a message class to its handler."""
         row = row_for(message, "protocol")
-        handle = _with_context(handler)
+        takes_context = takes_two(handler)
         # A handshake declares capabilities, also those that our types do not know.
         declares = issubclass(message, Request) and message.__handshake__
         common: dict[str, Any] = {
@@ -562,39 +579,25 @@ class RouteMaker:
             **_traits(message),
         }
         if not issubclass(message, Request):
-            tell = handler if handle is None else functools.partial(_swap, handle, self.context)
+            tell = functools.partial(_swap, handler, self.context) if takes_context else handler
             return Route(row.name, tell=tell, **common)
-        call = self._calling(message, handler if handle is None else None, handle)
-        return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
-
-    def _calling(
-        self,
-        message: type[Request[Any]],
-        alone: Callable[[Any], Any] | None,
-        with_context: Callable[[Any, Context], Any] | None,
-    ) -> Callable[[Any, IncomingRequest], Any]:
-        """Return the function of a request's route that calls the handler, after the capabilities and the trace context
-        are set.
-        """
-        peer, spans = self.peer, self.peer.spans
-        handshake = message.__handshake__
-
-        def handle(request: Any, incoming: IncomingRequest) -> Any:
-            return alone(request) if alone is not None else with_context(request, Context(peer, incoming))  # type: ignore[misc]
+        peer, spans, handshake = self.peer, self.peer.spans, message.__handshake__
 
         def call(request: Any, incoming: IncomingRequest) -> Any:
+            """Call the handler, after the capabilities and the trace context are set."""
             if handshake:
                 peer.capabilities = Capabilities(declared_in(request), handshake_meta=request.meta)
             meta = getattr(request, "meta", None)  # a value with an unknown tag has no fields
             if meta is not None and (trace := trace_in(meta)):
-                result = carrying(trace, functools.partial(handle, request, incoming))
-            elif alone is not None:
-                result = alone(request)
+                context = (Context(peer, incoming),) if takes_context else ()
+                result = carrying(trace, functools.partial(handler, request, *context))
+            elif takes_context:
+                result = handler(request, Context(peer, incoming))
             else:
-                result = with_context(request, Context(peer, incoming))  # type: ignore[misc]
+                result = handler(request)
             return result if spans is None else spans.answering(request, result, peer.role)
 
-        return call
+        return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
 
     def around(
         self,
@@ -631,8 +634,13 @@ class RouteMaker:
         handler: Callable[..., Any],
         *,
         is_request: bool,
-    ) -> Route:
-        """The route of a method to its handler, which takes this class of message, or plain JSON values."""
+    ) -> Route | None:
+        """The route of a method to its handler, which takes this class of message, or plain JSON values.
+
+        None if these handlers are found in a home that has none for it.
+        """
+        if self._are_of_home and (handler := handler(self.peer.home)) is None:
+            return None
         if message is not None:
             return self.typed(message, handler)
         return self._plain(method, handler, with_context(handler), is_request=is_request)
@@ -685,11 +693,6 @@ def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes |
     return decode(raw, params)
 
 
-def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
-    """Return the handler itself if it takes a context beside its message, else None."""
-    return handler if takes_two(handler) else None
-
-
 def takes_two(handler: Callable[..., Any]) -> bool:
     """Whether it takes more than one positional argument."""
     function, bound = (handler.__func__, 1) if isinstance(handler, MethodType) else (handler, 0)
@@ -717,7 +720,7 @@ def _called(inner: Route, incoming: IncomingRequest, message: Any) -> Any:
 
 def with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
     """A function of a message and its context that calls this handler, which may take the message alone."""
-    return _with_context(handler) or (lambda message, _: handler(message))
+    return handler if takes_two(handler) else lambda message, _: handler(message)
 
 
 def _swap(handler: Callable[[Any, Context], Any], context: Context, message: Any) -> Any:

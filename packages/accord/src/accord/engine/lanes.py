@@ -144,7 +144,7 @@ class Lanes:
         self.stuck_after = stuck_after
         self.size = 0
         self._on_size = on_size
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def enter(self, key: str | None) -> Lane:
         """The lane of this session, made if it was idle."""
@@ -186,8 +186,8 @@ class Lanes:
     def spawn(self, lane: Lane) -> None:
         """Start the task of this lane."""
         task = asyncio.create_task(lane.run(), name=f"accord lane {lane.key or ''}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def idle(self) -> None:
         """Wait until every lane is empty."""

@@ -131,15 +131,16 @@ class Routes(msgspec.Struct, eq=False, weakref=True):
         if self._around:
             route = self._surrounded((method, True), route)
         if route is not None:
-            self.calls[method] = route
+            if not route.handshake:  # it comes once
+                self.calls[method] = route
             return route
         return self.other_call(method)
 
     # Interceptors
 
-    def intercept(self, by: object, around: Around) -> None:
+    def intercept(self, by: object, around: Around, *, is_innermost: bool = False) -> None:
         """Wrap the handlers' routes in those that `around` makes, now and whenever `renew` is called."""
-        self._around[by] = around
+        self._around = {by: around, **self._around} if is_innermost else {**self._around, by: around}
         self.calls.clear()
         for method in list(self.tells):
             self.renew(method, is_request=False)

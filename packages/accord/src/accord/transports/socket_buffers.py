@@ -35,6 +35,8 @@ _buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDict
 class SharedBufferProtocol(asyncio.BufferedProtocol):
     """A protocol with `data_received`, like `asyncio.Protocol`, that reads into the shared buffer."""
 
+    __slots__ = ("__weakref__", "_shared_buffer")
+
     _shared_buffer: memoryview
 
     @abstractmethod

@@ -54,6 +54,8 @@ class DrainProgress:
     Bytes sent while there is no backlog prove nothing: the operating system accepts megabytes for a vanished peer.
     """
 
+    __slots__ = ("_taken", "_waited")
+
     def __init__(self) -> None:
         self._waited = False
         self._taken = 0
@@ -68,6 +70,12 @@ class DrainProgress:
 
 class Framed(SharedBufferProtocol, Transport):
     """One end of a WebSocket. `attach` passes it the socket, `start` the receiver."""
+
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "code _alive _beat _closing _drained _early _end _frames _full _got_close _hang_up _has_ignored _high_water"
+        " _ignores_input _limit _loop _lost _mask _ping_every _pings _pong_ends _progress _reads _receiver _sent_close"
+        " _socket _unanswered _unanswered_ping _written"
+    ).split()
 
     name = "websocket"
 

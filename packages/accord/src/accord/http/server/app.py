@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from accord._internal.tasks import LightEvent, Tasks, first_of
@@ -26,8 +26,7 @@ from accord.http.server.access import Access, cors_headers, is_preflight, prefli
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.agent_host import Host, Hosted
 from accord.http.server.asgi import (
-    ON_LEAVE,
-    OWN_BODY,
+    OWN_REQUEST,
     OWN_SOCKET,
     Receive,
     Scope,
@@ -54,6 +53,7 @@ from accord.http.server.observer_transport import ObserverTransport
 from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTransport, Use
 from accord.http.server.request_body import BodyMemory, RequestBody
 from accord.http.server.server_limits import Quotas, ServerLimits
+from accord.http.server.tcp_connection import AsgiRequest
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.http.server.websocket_server import AsgiWebSocket, ServerSocket
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
@@ -86,9 +86,6 @@ Result = TypeVar("Result")
 
 Link: TypeAlias = "HttpConnection | ServerSocket | AsgiWebSocket"
 """A connection of a client."""
-
-OnLeave = Callable[[Callable[[bool], None]], None]
-"""Calls a function when the client has left, with whether it was sent the whole response."""
 
 log = logging.getLogger("accord.http")
 
@@ -272,11 +269,10 @@ class App:
         headers = headers_of(scope)
         record = AccessRecord(scope["method"], self._access.client(scope.get("client"), headers), path_of(scope))
         responder = Responder(record, send)
-        at_once = scope.get("extensions", {}).get(OWN_BODY)
-        on_leave: OnLeave | None = scope.get("extensions", {}).get(ON_LEAVE)
+        own: AsgiRequest | None = scope.get("extensions", {}).get(OWN_REQUEST)
         signed = signature_of(scope)
         digest = None if signed is None else signed.digest
-        body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
+        body = RequestBody(headers, receive, self.limits, self._bodies, own, digest=digest)
         responder.more = cors_headers(self._access.admitted_origin(headers))
         try:
             if record.path in PROBES:
@@ -305,7 +301,7 @@ class App:
                         if await open_on_other_host(self.cluster, scope, passed, is_shared=self.host.is_shared):
                             return
                     sender = "" if signed is None else signed.sender
-                    await self._initialize(request, body, responder, receive, on_leave, sender)
+                    await self._initialize(request, body, responder, receive, own, sender)
                 case Posts() as request:
                     await self._deliver(request, body, responder, receive)
                 case AnswersBadly() as request:
@@ -313,8 +309,7 @@ class App:
                     await body.held_during(link.deliver_wrong_answer(request))
                     raise request.refusal
                 case Reads() as request:
-                    headers.clear()  # a stream stays open for hours
-                    await self._read(request, responder, receive, on_leave)
+                    await self._read(request, responder, receive, own)
                 case Ends() as request:
                     await self._delete(request, responder)
         except Refusal as refusal:
@@ -322,9 +317,14 @@ class App:
         finally:
             body.release()
             record.received = body.size
-            record.end()
-            if self.host.metrics is not None:
-                self.host.metrics.note_request(record.status)
+            if not responder.is_streaming:
+                self._note_request(record)
+
+    def _note_request(self, record: AccessRecord) -> None:
+        """Note that a request has ended."""
+        record.end()
+        if self.host.metrics is not None:
+            self.host.metrics.note_request(record.status)
 
     async def _tell_health(self, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
@@ -367,7 +367,7 @@ class App:
         body: RequestBody,
         responder: Responder,
         receive: Receive,
-        on_leave: OnLeave | None,
+        own: AsgiRequest | None,
         sender: str,
     ) -> None:
         record = responder.record
@@ -377,7 +377,7 @@ class App:
         link.observes = record.observes
         record.connection = link.id
         self._links[link.id] = link
-        self._serve(link, use=use, observes=link.observes)
+        self._serve(link, record, use=use)
         try:
             answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
@@ -392,8 +392,8 @@ class App:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return
-        if on_leave is not None:  # a client that was not sent the id cannot use the connection
-            on_leave(lambda is_sent: None if is_sent else link.finish(End("peer_closed")))
+        if own is not None:  # a client that was not sent the id cannot use the connection
+            own.on_leave(lambda is_sent: None if is_sent else link.finish(End("peer_closed")))
         headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
         await responder.respond(200, with_connection_id(message, answer, link.id), *headers, media_type=JSON)
 
@@ -406,24 +406,17 @@ class App:
                 await _unless_gone(receive, body.held_during(link.deliver(request)))
         await responder.respond(202)
 
-    async def _read(
-        self,
-        request: Reads,
-        responder: Responder,
-        receive: Receive,
-        on_leave: OnLeave | None,
-    ) -> None:
+    async def _read(self, request: Reads, responder: Responder, receive: Receive, own: AsgiRequest | None) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
-        try:
-            # The reader leaves with the client: a message that is still taken for it would count as read, and put off
-            # the end of its connection.
-            if on_leave is not None:
-                on_leave(lambda _: reader.leave())
-                await responder.stream(reader)
-            else:
-                await first_of(responder.stream(reader), _left(receive, reader))
-        finally:
-            reader.leave()
+        streaming = responder.stream(reader, self._note_request)
+        responder.is_streaming = True
+        # The reader leaves with the client: a message that is still taken for it would count as read, and put off the
+        # end of its connection.
+        if own is not None:
+            own.on_leave(reader.leave)
+            own.later = streaming
+        else:
+            await first_of(streaming, _left(receive, reader))
 
     async def _delete(self, request: Ends, responder: Responder) -> None:
         link = self._link(request.connection, responder.record)
@@ -458,9 +451,7 @@ class App:
             record.connection, use = await self._admitted(owner) if other is None else (other.id, None)
         except Refusal as refusal:
             record.status = refusal.status
-            record.end()
-            if self.host.metrics is not None:
-                self.host.metrics.note_request(record.status)
+            self._note_request(record)
             await _refuse_socket(scope, send, refusal)
             return
         accepted = {"type": "websocket.accept", "headers": header_pairs((CONNECTION_ID, record.connection))}
@@ -470,13 +461,9 @@ class App:
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         link.id, link.owner = record.connection, owner
         self._sockets.add(link)
-        try:
-            self._serve(link, other, use, observes=record.observes)
+        self._serve(link, record, other, use)
+        if isinstance(link, AsgiWebSocket):
             await link.run()
-        finally:
-            self._sockets.discard(link)
-            record.status, record.received, record.sent = link.code, link.received, link.sent
-            record.end()
 
     # The agents
 
@@ -504,26 +491,29 @@ class App:
             self._processes.check(owner)
         return secrets.token_urlsafe(24) if self.cluster is None else self.cluster.new_id()
 
-    def _serve(self, link: Link, other: OtherHost | None = None, use: Use | None = None, *, observes: bool) -> None:
+    def _serve(self, link: Link, record: AccessRecord, other: OtherHost | None = None, use: Use | None = None) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
         self._processes.begin(link.owner)
-        seen = ObserverTransport(link) if observes else link
+        seen = ObserverTransport(link) if record.observes else link
         if other is not None:
             serving = other.relay(seen, link.owner)
         else:
             self._served.add(link)
             guarded = self._guarded(seen, link.owner, is_http=isinstance(link, HttpConnection))
             serving = self.host.serve(guarded, link.owner)
-        self._tasks.start(self._serve_one(link, serving, use), f"accord connection {link.id[:8]}")
+        noted = None if isinstance(link, HttpConnection) else record
+        self._tasks.start(self._serve_one(link, noted, serving, use), f"accord connection {link.id[:8]}")
 
     def _guarded(self, link: Transport, owner: str, *, is_http: bool) -> Transport:
         if self.gate is None or not self.gate.guards():
             return link
         return QuotaTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
 
-    async def _serve_one(self, link: Link, serving: Coroutine[Any, Any, End | None], use: Use | None) -> None:
+    async def _serve_one(
+        self, link: Link, record: AccessRecord | None, serving: Coroutine[Any, Any, End | None], use: Use | None
+    ) -> None:
         connection = link.id[:8]
         try:
             end = await serving
@@ -542,6 +532,10 @@ class App:
             await link.close(0)
             if isinstance(link, HttpConnection):
                 self._note_the_end(link)
+            elif record is not None:
+                self._sockets.discard(link)
+                record.status, record.received, record.sent = link.code, link.received, link.sent
+                record.end()
 
     def _note_the_end(self, link: HttpConnection) -> None:
         self._links.pop(link.id, None)

@@ -24,13 +24,12 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 OWN_SOCKET = "accord.socket"
 """The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
 
-OWN_BODY = "accord.body"
-"""The ASGI extension that returns the whole body of a request if it has arrived, and None otherwise."""
+OWN_REQUEST = "accord.request"
+"""The ASGI extension with which our own server hands over its `AsgiRequest`.
 
-
-ON_LEAVE = "accord.on_leave"
-"""The ASGI extension that calls a function when the client has disconnected, with whether it was sent the whole
-response. Waiting for `receive` takes a task: two KiB.
+It gives the whole body if that has arrived, and calls a function when the client has left: waiting for `receive` takes
+a task, two KiB. It continues a response when the application has returned: an event stream stays open for hours, and
+then keeps nothing of what has read its request.
 """
 
 

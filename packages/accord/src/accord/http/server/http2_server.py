@@ -61,7 +61,6 @@ class Http2Request(AsgiRequest):
         self._is_head = is_head
         self._counted = 0
         self._written = LightEvent()
-        self._clock = asyncio.get_running_loop().time
 
     # The body
 
@@ -80,7 +79,7 @@ class Http2Request(AsgiRequest):
         if not self._is_head:
             self.waiting += body
         self.is_answered = not more
-        self.waits_since = self._clock()
+        self.waits_since = asyncio.get_running_loop().time()
         self._connection.write(self)
         if more and self.has_output:
             self._written.clear()
@@ -110,7 +109,7 @@ class Http2Request(AsgiRequest):
         """The next bytes of the body, at most `size`."""
         data = bytes(self.waiting[:size])
         del self.waiting[:size]
-        self.waits_since = self._clock()
+        self.waits_since = asyncio.get_running_loop().time()
         if not self.waiting:
             self.is_sent = self.is_answered
             self._written.set()

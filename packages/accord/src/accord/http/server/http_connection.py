@@ -76,13 +76,22 @@ class HttpConnection(Transport):
         self._has_room.set()
         self._drained = LightEvent()
         self._drained.set()
-        self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._answered = LightEvent()
+        """Set when `initialize` is answered, or the connection has ended."""
+        self._answer: bytes | None = None
+        """The answer to `initialize`, until it is sent."""
+        self._is_initialized = False
         self._readers: dict[str | None, StreamReader] = {}
         self._requests = 0
         self._waiting = 0
         """Bytes of POST bodies that wait for the agent."""
         self._loop = asyncio.get_running_loop()
-        self._seen = self._taken = self._loop.time()
+        self._seen = self._taken = self.now
+
+    @property
+    def now(self) -> float:
+        """The time of the event loop."""
+        return self._loop.time()
 
     # The agent's side: a transport
 
@@ -97,13 +106,13 @@ class HttpConnection(Transport):
         for frame in frames:
             message = peek(frame)
             sent = self.calls.sent(message)
-            if sent.opens_connection and not self._initialized.done():
+            if sent.opens_connection and not self._answered.is_set():
                 # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
                 self._opened(message, frame)
             else:
                 self._put(frame, sent)
         if was_empty:
-            self._taken = self._loop.time()
+            self._taken = self.now
         if not self._full and self.unsent > self._high_water and self._receiver is not None:
             self._full = True
             self._has_room.clear()
@@ -111,7 +120,8 @@ class HttpConnection(Transport):
 
     def _opened(self, message: Message | Malformed, frame: bytes) -> None:
         self.can_load = isinstance(message, ResponseFrame) and _can_load(message)
-        self._initialized.set_result(frame)
+        self._answer, self._is_initialized = frame, True
+        self._answered.set()
 
     def _put(self, frame: bytes, sent: StreamRoute) -> None:
         stream, is_new = self.streams.put(frame, sent)
@@ -159,8 +169,7 @@ class HttpConnection(Transport):
         for reader in self._readers.values():
             reader.wake.set()
         self._drop_unreadable()
-        if not self._initialized.done():
-            self._initialized.cancel()
+        self._answered.set()
         if self._receiver is not None:
             self._receiver.ended(end)
 
@@ -170,7 +179,7 @@ class HttpConnection(Transport):
             self.streams = Streams(self.limits.kept)
 
     def _too_late(self) -> Refusal:
-        if self._initialized.cancelled():
+        if not self._is_initialized:
             return Refusal(502, self.why or "the agent ended before it answered")
         return Refusal(404, self.why or "the connection has ended")
 
@@ -181,12 +190,11 @@ class HttpConnection(Transport):
         self.calls.received(request.call, None)
         with self._counted():
             (await self._taking(request.body)).received([request.body])
-        try:
-            return await asyncio.shield(self._initialized)
-        except asyncio.CancelledError:
-            if self._initialized.cancelled():
-                raise self._too_late() from None
-            raise
+        await self._answered.wait()
+        answer, self._answer = self._answer, None
+        if answer is None:
+            raise self._too_late()
+        return answer
 
     def has_taken(self, posts: Posts) -> bool:
         """Whether this message was accepted before: the client repeats it because our response was lost."""
@@ -267,7 +275,7 @@ class HttpConnection(Transport):
             yield
         finally:
             self._requests -= 1
-            self._seen = self._loop.time()
+            self._seen = self.now
 
     async def _taking(self, body: bytes) -> Receiver:
         """Wait until the agent accepts messages; raises Refusal if the connection has ended."""
@@ -328,12 +336,12 @@ class HttpConnection(Transport):
             del self._readers[reader.stream.key]
             reader.stream.open = False
             self.streams.forget(reader.stream)
-            self._seen = self._loop.time()
+            self._seen = self.now
             self._drop_unreadable()
 
     def took(self) -> None:
         """Note that a reader has taken messages."""
-        self._taken = self._loop.time()
+        self._taken = self.now
         if not self.unsent:
             self._drained.set()
         if self._full and self.unsent <= self._high_water // 4 and self._receiver is not None:
@@ -355,6 +363,10 @@ class HttpConnection(Transport):
 class StreamReader:
     """One GET: takes the messages of a stream as events, until either side leaves."""
 
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "_has_left _idle_timer _link _must_say_something _silent_since announced stream wake"
+    ).split()
+
     def __init__(self, link: HttpConnection, stream: Stream) -> None:
         self.stream = stream
         self.announced: list[str] = []
@@ -362,12 +374,11 @@ class StreamReader:
         """Set when there may be something to take, or the stream may be over."""
         self._link = link
         self._has_left = False
-        self._clock = asyncio.get_running_loop().time
-        self._silent_since = self._clock()
+        self._silent_since = link.now
         self._idle_timer = IdleTimer(link.limits.keepalive, self._keep_alive)
         self._must_say_something = False
 
-    def leave(self) -> None:
+    def leave(self, is_sent: bool = False) -> None:  # noqa: ARG002 - as the server calls it
         """Take no more messages."""
         self._has_left = True
         self._idle_timer.stop()
@@ -385,7 +396,7 @@ class StreamReader:
             self.wake.clear()
             if written := self._ready():
                 self._idle_timer.touch()
-                self._silent_since = self._clock()
+                self._silent_since = self._link.now
                 self._must_say_something = False
                 return written
             if self._link.ended.is_set() or self._must_be_opened_again:
@@ -402,7 +413,7 @@ class StreamReader:
 
     @property
     def _must_be_opened_again(self) -> bool:
-        return self._link.client_resumes and self._clock() - self._silent_since >= self._link.limits.reopen
+        return self._link.client_resumes and self._link.now - self._silent_since >= self._link.limits.reopen
 
     def _ready(self) -> bytes:
         parts = [announcement(key) for key in self.announced]
@@ -457,6 +468,8 @@ class Responder:
         self.record = record
         self.more: Sequence[tuple[str, str]] = ()
         """Headers for any response."""
+        self.is_streaming = False
+        """Whether it sends an event stream."""
         self._send = send
 
     async def respond(
@@ -493,15 +506,19 @@ class Responder:
         unread = None if body.is_over or self.record.method != "POST" else body.pass_over
         await self.respond(refusal.status, text, *more, media_type=media_type, before_its_end=unread)
 
-    async def stream(self, reader: StreamReader) -> None:
+    async def stream(self, reader: StreamReader, note_end: Callable[[AccessRecord], None]) -> None:
         """Send an event stream until it is over."""
-        # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
-        await self.begin_stream(("cache-control", "no-cache"), ("x-accel-buffering", "no"))
-        # Many servers send the headers only with the first bytes of the body.
-        await self._part(b":\n\n", more=True)
-        while (written := await reader.next()) is not None:
-            await self.pass_on(written)
-        await self.end_stream()
+        try:
+            # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
+            await self.begin_stream(("cache-control", "no-cache"), ("x-accel-buffering", "no"))
+            # Many servers send the headers only with the first bytes of the body.
+            await self._part(b":\n\n", more=True)
+            while (written := await reader.next()) is not None:
+                await self.pass_on(written)
+            await self.end_stream()
+        finally:
+            reader.leave()
+            note_end(self.record)
 
     async def begin_stream(self, *headers: tuple[str, str]) -> None:
         """Begin an event stream whose bytes follow by `pass_on`."""

@@ -20,13 +20,12 @@ the oldest pending connection is closed in favour of the new one, so that idle s
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import math
 import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Coroutine
-from typing import Any
 
 from accord._internal.tasks import Tasks
 from accord.http.h1 import RequestHead
@@ -227,13 +226,8 @@ class Listener(ConnectionServer):
     def upgrade(self, connection: TcpConnection, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
         self.forget(connection)
         self._sockets.add(transport)  # before the task's first step, or the connection would not count until then
-        self.start_task(self._counted(transport, Upgrade(transport, head, rest).answer(self.app)))
-
-    async def _counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        finally:
-            self._sockets.discard(transport)
+        on_lost = functools.partial(self._sockets.discard, transport)
+        self.start_task(Upgrade(transport, head, rest, on_lost).answer(self.app))
 
     def speak_http2(self, connection: TcpConnection, transport: asyncio.Transport, data: bytes) -> None:
         from accord.http.server.http2_server import Http2Connection

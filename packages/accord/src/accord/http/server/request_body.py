@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from accord._internal.tasks import within
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.server_limits import ServerLimits
+from accord.http.server.tcp_connection import AsgiRequest
 from accord.http.server.validation import Headers, Refusal
 
 SMALL = 64 * 1024
@@ -207,11 +208,11 @@ class RequestBody:
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         limits: ServerLimits,
         bodies: BodyMemory,
-        at_once: Callable[[], bytes | None] | None = None,
+        own: AsgiRequest | None = None,
         *,
         digest: str | None = None,
     ) -> None:
-        self._at_once = at_once
+        self._own = own
         self._signed_digest = digest
         """The SHA-256 that the sender has signed, if it has."""
         self._digest = None if digest is None else sha256()
@@ -233,7 +234,7 @@ class RequestBody:
             raise self._too_large()
         if not self._share.room.take_now(self._share):
             await self._wait_for_room()
-        data = None if self._at_once is None else self._at_once()
+        data = None if self._own is None else self._own.body_at_once()
         if data is None:
             data = await self._read_in_time()
         else:

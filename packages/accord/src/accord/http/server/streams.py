@@ -12,7 +12,6 @@ messages are never skipped silently.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -60,7 +59,7 @@ class Streams:
         """The streams of the sessions that this connection knows."""
         self._numbers = 0
         self._keep = keep
-        self._replayable: deque[tuple[Stream, Numbered]] = deque()
+        self._replayable: list[tuple[Stream, Numbered]] = []
         self._replayable_bytes = 0
 
     def put(self, frame: bytes, sent: StreamRoute) -> tuple[Stream, bool]:
@@ -110,10 +109,13 @@ class Streams:
         return taken
 
     def _drop_oldest(self) -> None:
-        while self._replayable_bytes > self._keep and len(self._replayable) > 1:
-            stream, message = self._replayable.popleft()
+        oldest = 0
+        while self._replayable_bytes > self._keep and oldest < len(self._replayable) - 1:
+            stream, message = self._replayable[oldest]
             self._replayable_bytes -= len(message.frame)
             stream.dropped = message.number
+            oldest += 1
+        del self._replayable[:oldest]
 
     def resume(self, stream: Stream, last: int) -> None:
         """Queue again every message of this stream after the number `last`; raises NotReplayable."""
@@ -125,7 +127,7 @@ class Streams:
             )
         again = [message for message in self._replayable_of(stream) if message.number > last]
         again_bytes = sum(len(message.frame) for message in again)
-        self._replayable = deque(pair for pair in self._replayable if pair[0] is not stream or pair[1].number <= last)
+        self._replayable = [pair for pair in self._replayable if pair[0] is not stream or pair[1].number <= last]
         self._replayable_bytes -= again_bytes
         self.waiting_bytes += again_bytes
         stream.waiting[:0] = again
@@ -143,4 +145,4 @@ class Streams:
         if stream.key is not None and is_unused and self.sessions.get(stream.key) is stream:
             del self.sessions[stream.key]
             self._replayable_bytes -= sum(len(message.frame) for message in self._replayable_of(stream))
-            self._replayable = deque(pair for pair in self._replayable if pair[0] is not stream)
+            self._replayable = [pair for pair in self._replayable if pair[0] is not stream]

@@ -14,12 +14,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 from accord._internal.tasks import Tasks
-from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Application, Event, Scope
+from accord.http.server.asgi import OWN_REQUEST, Application, Event, Scope
 from accord.http.server.server_limits import ServerLimits
 from accord.transports.socket_buffers import SharedBufferProtocol
 from accord.transports.websocket_transport import DrainProgress
@@ -99,12 +99,15 @@ class TcpConnection(SharedBufferProtocol):
 
     def _begin_request(self, request: AsgiRequest, scope: Scope) -> None:
         """Let the application answer a request."""
-        scope["extensions"] |= {OWN_BODY: request.body_at_once, ON_LEAVE: request.on_leave}
+        scope["extensions"][OWN_REQUEST] = request
         self._server.start_task(self._answer(request, scope))
 
     async def _answer(self, request: AsgiRequest, scope: Scope) -> None:
         try:
             await self._server.app(scope, request.receive, request.send)
+            if request.later is not None:
+                del scope
+                await request.later
         except Exception:
             log.exception("serving a request failed")
         finally:
@@ -154,6 +157,8 @@ class AsgiRequest(ABC):
         self._size = 0
         self._has_passed_part = self._has_passed_whole = False
         self._gone = False
+        self.later: Awaitable[None] | None = None
+        """Continues the response when the application has returned."""
         self._waiter: asyncio.Future[None] | None = None
         self._start: Event | None = None
         self._on_leave: Callable[[bool], None] | None = None

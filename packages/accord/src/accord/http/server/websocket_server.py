@@ -35,10 +35,11 @@ log = logging.getLogger("accord.http")
 class ServerSocket(Framed):
     """A WebSocket that a client has opened, with the server's limits."""
 
-    id = owner = ""
-    """The id and the owner of the connection."""
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "calls id limits owner received sent why _agent_reads _on_lost _reading _refusals_wait _waits_since"
+    ).split()
 
-    def __init__(self, limits: ServerLimits) -> None:
+    def __init__(self, limits: ServerLimits, on_lost: Callable[[], None]) -> None:
         super().__init__(
             limit=limits.body,
             is_client=False,
@@ -47,10 +48,13 @@ class ServerSocket(Framed):
             high_water=limits.unread,
             first=limits.first,
         )
+        self.id = self.owner = self.why = ""
+        """The id and the owner of the connection, and why it is closed."""
         self.limits = limits
         self.calls = UnansweredRequests(limits.sessions, limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
+        self._on_lost = on_lost
         self._waits_since = asyncio.get_running_loop().time()
         self._reading = DrainProgress()
         self._agent_reads = True
@@ -115,30 +119,41 @@ class ServerSocket(Framed):
             return f"the client read nothing for {self.limits.stalled:g} seconds"
         return None
 
-    async def run(self) -> None:
-        """Wait until the socket is closed."""
-        try:
-            await self._lost.wait()
-        finally:
-            if not self._lost.is_set():
-                self._socket.abort()
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._on_lost()
 
 
 class Upgrade:
-    """One WebSocket handshake, as ASGI's `receive` and `send`."""
+    """One WebSocket handshake, as ASGI's `receive` and `send`; `on_lost` is called when the socket is closed.
 
-    def __init__(self, socket: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+    It ends when the application has taken the socket, so that an open connection keeps nothing of the handshake.
+    """
+
+    def __init__(self, socket: asyncio.Transport, head: RequestHead, rest: bytes, on_lost: Callable[[], None]) -> None:
+        self._on_lost = on_lost
         self._socket = socket
         self._head = head
         self._rest = rest
         self._accepting: Fields = []
         self._refusal: Event | None = None
         self._asked = False
-        self.link: ServerSocket | None = None
+        self._is_taken = False
         socket.pause_reading()
 
     async def answer(self, app: Application) -> None:
-        """Run the application, which accepts or refuses the handshake and serves the connection."""
+        """Run the application, which accepts or refuses the handshake and takes the socket."""
+        try:
+            await self._answer(app)
+        except Exception:
+            log.exception("serving a WebSocket failed")
+            self._socket.abort()
+        finally:
+            if not self._is_taken:
+                self._socket.close()
+                self._on_lost()
+
+    async def _answer(self, app: Application) -> None:
         if self._rest or self._head.has_body or not self._head.is_1_1:
             # 4.1: a client "MUST wait for a response from the server before sending any further data".
             self._refuse(400, b"malformed WebSocket handshake")
@@ -146,28 +161,20 @@ class Upgrade:
         response = ServerProtocol().accept(_request(self._head))
         if response.status_code != 101:
             self._socket.write(response.serialize())
-            self._socket.close()
             return
 
         self._accepting = [(name.encode(), value.encode()) for name, value in response.headers.raw_items()]
         scope = scope_of_head(self._head, self._socket, "websocket")
         scope["subprotocols"] = []
         scope["extensions"] = {"websocket.http.response": {}, OWN_SOCKET: self._take}
-        try:
-            await app(scope, self._receive, self._send)
-        except Exception:
-            log.exception("serving a WebSocket failed")
-        finally:
-            if self.link is None:
-                self._socket.close()
-            else:
-                await self.link.close(0)
+        await app(scope, self._receive, self._send)
 
     def _take(self, limits: ServerLimits) -> ServerSocket:
         """Pass the accepted socket to the application."""
-        self.link = ServerSocket(limits)
-        self.link.attach(self._socket)
-        return self.link
+        self._is_taken = True
+        link = ServerSocket(limits, self._on_lost)
+        link.attach(self._socket)
+        return link
 
     async def _receive(self) -> Event:
         if not self._asked:
@@ -191,7 +198,6 @@ class Upgrade:
     def _refuse(self, status: int, body: bytes, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
         fields = [*headers, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
         self._socket.write(head_bytes(status_line(status), fields) + body)
-        self._socket.close()
 
 
 def _request(head: RequestHead) -> Request:
@@ -226,6 +232,8 @@ class AsgiWebSocket(Transport):
         self._may_read = LightEvent()
         self._may_read.set()
         self._over = LightEvent()
+        self._lost = LightEvent()
+        """Set when `run` has ended."""
         self._end: End | None = None
         self._going_away = False
         self._taken = asyncio.get_running_loop().time()
@@ -263,6 +271,7 @@ class AsgiWebSocket(Transport):
         if self._end is None:
             await within(grace, self._outgoing.flush())
         self.finish(End("closed"))
+        await self._lost.wait()
         return self._end or End("closed")
 
     def finish(self, end: End, *, going_away: bool = False) -> None:
@@ -288,6 +297,7 @@ class AsgiWebSocket(Transport):
                 await within(1.0, self._send_event(closing))
         finally:
             self.finish(End("peer_closed"))
+            self._lost.set()
 
     async def _read(self) -> None:
         await self._started.wait()
