@@ -9,6 +9,8 @@ import msgspec
 
 import accord
 from accord import v1
+from accord_tools.tui.block import SubagentBlock
+from accord_tools.tui.chat_conversation import MOST_SUBAGENTS
 from accord_tools.tui.connection import (
     AgentChoice,
     AgentConnection,
@@ -169,3 +171,54 @@ async def test_agents_of_the_registry_are_in_the_list_of_agents(chat, tmp_path, 
         await it.press("enter")
         await eventually(lambda: len(it.app.conversations) == 2)
         assert names == ["far-agent", "far-agent"]
+
+
+async def test_a_subagent_is_shown_with_its_words_its_work_and_its_end(chat):
+    agent = accord.Agent("delegates")
+    go_on = asyncio.Event()
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        async def say(session_id: str, kind: str, **members: object) -> None:
+            update = {"sessionUpdate": kind, **members}
+            await turn.context.peer.notify_raw("session/update", {"sessionId": session_id, "update": update})
+
+        async def text(words: str) -> None:
+            await say("sub", "agent_message_chunk", content={"type": "text", "text": words})
+
+        main = turn.session.id
+        await say(main, "subagent_spawned", subagentSessionId="sub", name="explorer", task="Find the parser")
+        await text("".join(f"line {number}\n" for number in range(40)))
+        await say("sub", "tool_call", toolCallId="r", title="Read parser.py", status="in_progress")
+        await go_on.wait()
+        await say("sub", "tool_call_update", toolCallId="r", status="completed")
+        await text("It is in parser.py.")
+        await say(main, "subagent_state_update", subagentSessionId="sub", state="failed")
+        await turn.say("Done.")
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("● subagent explorer: Find the parser", "line 39", "Read parser.py", "lines before")
+        assert "line 12" not in it.screen()
+        go_on.set()
+        await it.sees("✗ subagent explorer: Find the parser", "It is in parser.py.", "Done.")
+        assert "Read parser.py" not in it.screen()
+        await it.idle()
+
+
+async def test_a_conversation_draws_endless_subagents_and_keeps_few(chat):
+    agent = accord.Agent("delegates")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        for number in range(MOST_SUBAGENTS + 3):
+            update = {"sessionUpdate": "subagent_spawned", "subagentSessionId": f"sub{number}", "name": f"n{number}"}
+            await turn.context.peer.notify_raw("session/update", {"sessionId": turn.session.id, "update": update})
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.idle()
+        await it.sees(f"subagent n{MOST_SUBAGENTS + 2}")
+        blocks = [note.block for note in it.front.notes if isinstance(note.block, SubagentBlock)]
+        assert [block._subagent is None for block in blocks] == [True] * 3 + [False] * MOST_SUBAGENTS
+        assert blocks[0].copied().startswith("subagent n0")

@@ -15,7 +15,7 @@ from typing import Any
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from accord import Terminal, Unknown, v1
+from accord import RemoteSubagent, Terminal, Unknown, v1
 from accord.printable import label
 from accord.services import command_of
 from accord.session import Message, ToolCallState
@@ -432,6 +432,47 @@ class ToolBlock(Block):
         most = OPEN_ROWS if is_open else FOLDED_DIFF if self.entry.is_finished else ASKED_DIFF
         drawn = drawn_diff(change.lines, diff.path, look.width - 5, most + 1)
         return [heading, *_part(drawn, most, len(change.lines))]
+
+
+SUBAGENT_TEXT = 20_000
+"""Characters at the end of a subagent's text that are shown."""
+
+
+def subagent_call(subagent: RemoteSubagent) -> ToolCallState:
+    """Describe a subagent as a tool call: its text, what it does now, and how it ended."""
+    title = ": ".join(it for it in (subagent.title or subagent.id, subagent.description) if it)
+    is_idle, failed = subagent.status == "idle", subagent.error is not None or subagent.stop_reason == "error"
+    ended = "failed" if failed else "cancelled" if subagent.stop_reason == "cancelled" else "completed"
+    running = [it.title for it in subagent.state.tool_calls.values() if not it.is_finished and not is_idle]
+    error = None if subagent.error is None else subagent.error.message
+    text = "\n".join(it for it in (subagent.text[-SUBAGENT_TEXT:].strip(), *running[-1:], error) if it)
+    content = [v1.Content(v1.TextContent(text))] if text else []
+    return ToolCallState(
+        v1.ToolCallId(subagent.id), f"subagent {title}", "other", ended if is_idle else "in_progress", content
+    )
+
+
+class SubagentBlock(ToolBlock):
+    """A subagent, drawn as a tool call."""
+
+    def __init__(self, subagent: RemoteSubagent) -> None:
+        super().__init__(subagent_call(subagent))
+        self._subagent: RemoteSubagent | None = subagent
+
+    def settle(self) -> None:
+        """Keep the present state, and no longer the subagent's conversation."""
+        if self._subagent is not None:
+            self.update(subagent_call(self._subagent))
+            self._subagent = None
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        if self._subagent is not None:
+            self.entry = subagent_call(self._subagent)
+        return super().paragraphs(look)
+
+    def _text(self, text: str, *, is_open: bool) -> list[Paragraph]:
+        text, before = last_lines(text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
+        return [line.under(_BLANK) for line in (*_before(before), *shown_output(text, OPEN_ROWS))]
 
 
 def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:

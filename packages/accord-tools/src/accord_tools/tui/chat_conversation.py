@@ -16,7 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from accord import AccordError, BudgetQuestion, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
+from accord import (
+    AccordError,
+    BudgetQuestion,
+    Outcome,
+    PeerError,
+    RemoteSession,
+    RemoteSubagent,
+    Reply,
+    Terminal,
+    updates,
+    v1,
+)
 from accord.errors import AUTH_REQUIRED
 from accord.extensions import DisplayTerminals, Steering, notice_of
 from accord.printable import printable
@@ -27,13 +38,15 @@ from accord.session import Message, SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.session_words import SEVERITIES, prompt_title
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
-from accord_tools.tui.block import Block, CommandBlock, NoteBlock, TerminalView
+from accord_tools.tui.block import Block, CommandBlock, NoteBlock, SubagentBlock, TerminalView
 from accord_tools.tui.connection import AgentConnection, explained
 from accord_tools.tui.questions import BudgetAsked, Question
 from accord_tools.tui.user_command import UserCommand
 
 MOST_TERMINALS = 64
 """Commands that run here whose output is kept for a conversation, the newest."""
+MOST_SUBAGENTS = 64
+"""Subagents whose conversations are kept for drawing, the newest."""
 
 
 T = TypeVar("T")
@@ -109,6 +122,8 @@ class Conversation:
         """The commands that the agent runs and reports in `_meta`."""
         self._changed_terminals: set[str] = set()
         self._notices = 0
+        self._subagents: dict[str, SubagentBlock] = {}
+        """What shows the newest subagents, by their ids."""
         self._old_suggestions: object = None
         """The suggestions of before the latest prompt, which are not shown any more."""
         connection.conversations.append(self)
@@ -146,7 +161,27 @@ class Conversation:
             self._changed_terminals.add(changed)
         self._show_notices()
         self._show_notice(notice_of(self.connection.shown_extensions, update))
+        if isinstance(update, updates.SubagentUpdate) and self.session is not None:
+            self._show_subagent(self.session, update.session_id)
         self.tell()
+
+    def _show_subagent(self, owner: RemoteSession | RemoteSubagent, its_id: v1.SessionId) -> None:
+        """Show that a subagent of this session or subagent has begun, or has changed."""
+        if (block := self._subagents.get(its_id)) is not None:
+            block.changed()
+        elif (subagent := owner.subagents.get(its_id)) is not None:
+            block = self._subagents[its_id] = SubagentBlock(subagent)
+            if len(self._subagents) > MOST_SUBAGENTS:
+                self._subagents.pop(next(iter(self._subagents))).settle()
+            self._add(block)
+
+            def changed(update: object) -> None:
+                block.changed()
+                if isinstance(update, updates.SubagentUpdate):
+                    self._show_subagent(subagent, update.session_id)
+                self.tell()
+
+            subagent.on_change(changed)
 
     def _show_notice(self, notice: updates.Notice | None) -> None:
         if notice is not None:
@@ -218,7 +253,7 @@ class Conversation:
         """Show this session from now on."""
         self.error = None
         self.session, self.state, self.folder = session, session.state, session.cwd
-        self._notices = 0
+        self._notices, self._subagents = 0, {}
         session.state.on_change(self._updated)
         self._show_notices()
         self.tell()
