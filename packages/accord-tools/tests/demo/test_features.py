@@ -134,6 +134,10 @@ async def test_a_file_is_read_through_the_client_or_from_the_disk(visit, lends):
         assert answer.text == "`notes.txt` has 2 lines and 8 characters."
         assert answer.tool[1:] == ("completed", [v1.Content.of("one\ntwo\n")])
         assert (await session.say("/read missing.txt")).text == "I find no file `missing.txt`."
+        (session.folder / "noise.txt").write_bytes(b"\xff\x00\xfe")
+        answer = await session.say("/read noise.txt")
+        assert answer.tool[1] == "failed"
+        assert answer.text.startswith("I cannot read `noise.txt`: not a text file")
 
 
 # Terminals

@@ -56,7 +56,12 @@ async def read(turn: Turn, name: str) -> None:
         await turn.say("Which file? `/read FILE`")
         return
     async with turn.tool(f"Read {name}", kind="read", locations=[name]) as tool:
-        text = await file_text(turn, turn.cwd / name)
+        try:
+            text = await file_text(turn, turn.cwd / name)
+        except PeerError as error:
+            await tool.fail(error.message)
+            await turn.say(f"I cannot read `{name}`: {error.message}.")
+            return
         if text is None:
             await tool.fail("There is no such file.")
             await turn.say(f"I find no file `{name}`.")
