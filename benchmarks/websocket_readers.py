@@ -77,7 +77,7 @@ class Handshake(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for item in self._reader.feed(data):
             if isinstance(item, RequestHead):
-                upgrade = Upgrade(self._transport, item, b"")
+                upgrade = Upgrade(self._transport, item, b"", lambda: None)
                 self._task = asyncio.ensure_future(upgrade.answer(self._serve))
 
     async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
