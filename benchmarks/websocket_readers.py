@@ -140,11 +140,14 @@ def measure(name: str) -> str:
         [sys.executable, "-m", __spec__.name, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    if not (port := process.stdout.readline()):
-        return "not installed"
+    port = process.stdout.readline()
     with socket.create_connection(("127.0.0.1", int(port)), timeout=60) as connection:
-        connection.sendall(WEBSOCKET)
-        if not connection.recv(4096).startswith(b"HTTP/1.1 101"):
+        try:
+            connection.sendall(WEBSOCKET)
+            answer = connection.recv(4096)
+        except ConnectionError:
+            return "not installed"
+        if not answer.startswith(b"HTTP/1.1 101"):
             return "no WebSocket"
         one = texts([UPDATE], masking())
         each = AT_ONCE // len(one)
