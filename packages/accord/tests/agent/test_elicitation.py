@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from accord import Agent, Handlers, PeerError, Unknown, v1
+from tests.agent.both_kinds import ONLY_ASYNC, author_kind, of_kind  # noqa: F401 - a fixture
 
 BOTH = v1.ClientCapabilities(
     elicitation=v1.ElicitationCapabilities(v1.ElicitationFormCapabilities(), v1.ElicitationUrlCapabilities())
@@ -25,7 +26,7 @@ SCHEMA = v1.ElicitationSchema({"name": v1.StringPropertySchema(min_length=2)}, [
 
 def agent_with(work):
     agent = Agent("asks")
-    agent.on_prompt(work)
+    agent.on_prompt(of_kind(work))
     return agent
 
 
@@ -298,6 +299,7 @@ async def test_a_page_without_encryption_is_warned_of_outside_of_development(ser
     assert ("is not encrypted" in caplog.text) is is_warned_of
 
 
+@ONLY_ASYNC
 @pytest.mark.requirement("elicitation.complete.same-client", "elicitation.url.accept-is-consent")
 async def test_agreeing_to_a_page_completes_nothing_and_its_end_is_told_to_who_was_asked(serve):
     visits = []

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from accord import Agent
+from tests.agent.both_kinds import author_kind, of_kind  # noqa: F401 - a fixture
 
 SEVERAL = {"plan": {}}
 
 
 def agent_with(work):
     agent = Agent("plans")
-    agent.on_prompt(work)
+    agent.on_prompt(of_kind(work))
     return agent
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from accord import Agent, CapabilityMissing, Handlers, PeerError, memory_pair, v1
 from accord.testing import ScriptedPeer
+from tests.agent.both_kinds import ONLY_ASYNC, author_kind, of_kind  # noqa: F401 - a fixture
 from tests.waiting import DEADLINE
 
 CALLS_FOR_EACH_PIECE = 7
@@ -17,7 +18,7 @@ CALLS_FOR_EACH_PIECE = 7
 
 def agent_with(work, **options):
     agent = Agent("speaks", **options)
-    agent.on_prompt(work)
+    agent.on_prompt(of_kind(work))
     return agent
 
 
@@ -136,6 +137,7 @@ async def test_plans_with_an_id_are_for_clients_that_declared_them(serve):
     assert editor.updates == [markdown, v1.PlanRemoved(v1.PlanId("p"))]
 
 
+@ONLY_ASYNC
 @pytest.mark.requirement("capabilities.agent-takes-none")
 async def test_a_client_that_declares_nothing_at_all_is_served(scripted):
     async def work(turn):
@@ -300,6 +302,7 @@ def test_a_word_that_means_nothing_is_refused(prompt_while_working):
         Agent("typo", prompt_while_working=prompt_while_working)
 
 
+@ONLY_ASYNC
 async def test_saying_something_makes_few_calls(serve):
     """Counted, not timed: what each piece of a stream costs."""
     calls = Counter()

@@ -6,12 +6,13 @@ import pytest
 
 from accord import Agent, Handlers, PeerError, v1
 from accord.schema import codec
+from tests.agent.both_kinds import ONLY_ASYNC, author_kind, of_kind  # noqa: F401 - a fixture
 
 
 def agent_with(work):
     """An agent whose turns are this function."""
     agent = Agent("works")
-    agent.on_prompt(work)
+    agent.on_prompt(of_kind(work))
     return agent
 
 
@@ -52,6 +53,7 @@ async def test_a_tool_call_is_pending_then_in_progress_then_completed(serve):
         assert [it.raw_output for it in progress if it.raw_output] == [2]
 
 
+@ONLY_ASYNC
 async def test_what_a_tool_says_of_itself_can_change(serve):
     async def work(turn):
         async with turn.tool("Look", id="from-the-model", name="grep") as tool:
@@ -84,6 +86,7 @@ async def test_what_was_allowed_for_always_can_be_forgotten(serve):
         assert len(asked) == 2
 
 
+@ONLY_ASYNC
 async def test_a_tool_that_waits_is_in_progress_while_it_does(serve):
     may_end = asyncio.Event()
 
@@ -123,6 +126,7 @@ async def test_a_tool_can_fail_and_say_why_without_an_exception(serve):
         assert editor.of(v1.ToolCallProgress)[-1].content == [v1.Content.of("nothing found")]
 
 
+@ONLY_ASYNC
 @pytest.mark.requirement("tool.waits-for-permission")
 async def test_a_tool_that_asks_is_pending_until_the_user_allows_it(serve):
     decisions = []
@@ -143,6 +147,7 @@ async def test_a_tool_that_asks_is_pending_until_the_user_allows_it(serve):
         assert (decisions[0].allowed, decisions[0].remembered, decisions[0].option.kind) == (True, False, "allow_once")
 
 
+@ONLY_ASYNC
 async def test_a_refusal_marks_the_tool_failed_and_the_turn_goes_on(serve):
     async def work(turn):
         async with turn.tool("Edit") as tool:
@@ -215,6 +220,7 @@ async def test_two_options_with_one_id_are_an_error_of_the_author(serve, caplog)
     assert "options must differ" in caplog.text
 
 
+@ONLY_ASYNC
 async def test_streaming_into_a_tool_costs_bytes_in_proportion_to_its_output(serve):
     pieces = 2_000
 
@@ -235,6 +241,7 @@ async def test_streaming_into_a_tool_costs_bytes_in_proportion_to_its_output(ser
         assert [it.content for it in progress if it.content][-1] == [v1.Content.of(shown)]
 
 
+@ONLY_ASYNC
 async def test_what_a_tool_takes_back_is_gone_at_once(serve):
     cleared = asyncio.Event()
 

@@ -127,8 +127,8 @@ class Session(
     Face,
     Generic[StateT],
     of=session.Session,
-    attributes="id cwd roots mcp_servers meta answer_meta system_prompt client config commands",
-    without="permissions fold tool_call",  # for the low level, and for services
+    attributes="id cwd roots mcp_servers meta answer_meta system_prompt client config commands permissions",
+    without="fold tool_call",  # for the low level, and for services
 ):
     @property
     def state(self) -> StateT:

@@ -537,6 +537,9 @@ class Session(Face, Generic[StateT]):
     def commands(self) -> Commands:
         """The slash commands."""
     @property
+    def permissions(self) -> PermissionMemory:
+        """The remembered answers to permission questions."""
+    @property
     def agent(self) -> str:
         """The agent's name."""
     @property
