@@ -400,6 +400,11 @@ def test_rules_come_before_what_is_allowed(run: Run) -> None:
     assert run("write a.txt", "--policy", "rules.toml", "--allow", "auto").stdout == "written\n"
     done = run("write secret", "--policy", "rules.toml", "--allow", "auto")
     assert done.stdout == "rule 1 of rules.toml refuses this; change it there\n"
+    assert (
+        "accord run: refused (edit) write secret; rule 1 of rules.toml refuses this; change it there\n" in done.stderr
+    )
+    assert done.returncode == 0
+    assert run("write secret", "--policy", "rules.toml", "--allow", "auto", "--non-interactive", "fail").returncode == 6
 
 
 def test_a_file_of_rules_that_cannot_be_read_is_wrong_usage(run: Run) -> None:

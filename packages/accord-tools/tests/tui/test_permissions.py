@@ -83,6 +83,14 @@ async def test_the_list_says_what_the_level_and_the_rules_decide(chat):
         await it.sees("Change this rule in its file")
 
 
+async def test_what_a_rule_refuses_is_said_with_the_rule(chat):
+    policy = accord.PermissionPolicy.parse('[[rules]]\nanswer = "reject"\n', source="rules.toml")
+    async with chat(writing(), connection=ConnectionOptions(policy=policy)) as it:
+        await it.send("go")
+        await it.sees("Refused: ", "rule 1 of rules.toml refuses this; change it there")
+        await it.idle()
+
+
 async def test_a_folder_that_is_trusted_is_listed_and_the_trust_is_revoked(chat, tmp_path):
     (tmp_path / ".git").mkdir()
     repository = find_repository(tmp_path)

@@ -76,7 +76,9 @@ class Refusals:
 
     def answer(self, question: PermissionQuestion) -> Choice:
         """The function for `Permissions(ask)`."""
-        self._refused(question)
+        from accord.services import level_of
+
+        self.refuse(question, f"--allow {level_of(question)}, or a rule of --policy FILE, would allow it")
         return False
 
     def close(self) -> None:
@@ -84,12 +86,11 @@ class Refusals:
         if self.count > REPORTED:
             self._note(f"accord run: refused {self.count - REPORTED:,} more requests")
 
-    def _refused(self, question: PermissionQuestion) -> None:
+    def refuse(self, question: PermissionQuestion, why: str) -> None:
+        """Count a refusal and report it with the reason; end the turn if that is to be."""
         self.count += 1
         if self.count <= REPORTED:
-            self._note(
-                f"accord run: refused {describe_request(question)}; {options_that_allow(question)} would allow it"
-            )
+            self._note(f"accord run: refused {describe_request(question)}; {why}")
         if self.fails and self.end_turn is not None:
             self.end_turn()
 
@@ -98,13 +99,6 @@ def describe_request(question: PermissionQuestion) -> str:
     """Describe an agent's request, safe for a terminal."""
     call = question.tool_call
     return f"({call.kind}) {label(question.title, TITLE) or 'a request without a title'}"
-
-
-def options_that_allow(question: PermissionQuestion) -> str:
-    """The options that would allow it."""
-    from accord.services import level_of
-
-    return f"--allow {level_of(question)}, or a rule of --policy FILE,"
 
 
 ALLOW: list[Level] = ["none", "ask", "edit", "auto"]
@@ -131,18 +125,23 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     level: Level = options.allow or (options.default_level.level if "default_level" in options else "ask")
     policy = policy_of(options)
     writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
+    refusals = Refusals(view.note, fails=options.non_interactive == "fail")
     if _asks_user(options, level, policy):
         with _user(view) as (user, kept):
             from accord import Elicitation
 
             consent = UsePermissions(
-                user.permit, level=level, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
+                user.permit,
+                level=level,
+                policy=policy,
+                remembered=kept,
+                while_deciding=view.question_order.stopped,
+                on_refused=refusals.refuse,
             )
             fills = Elicitation(user.fill, user.visit)
             yield RunClient(_client(view, consent, writes, terminals, fills), writes, None)
         return
-    refusals = Refusals(view.note, fails=options.non_interactive == "fail")
-    consent = UsePermissions(refusals.answer, level=level, policy=policy)
+    consent = UsePermissions(refusals.answer, level=level, policy=policy, on_refused=refusals.refuse)
     consent.asks_nobody = True
     lends = level != "none" or policy is not None
     client = _client(view, consent, writes if lends else None, terminals if lends else None)

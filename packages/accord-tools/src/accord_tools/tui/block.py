@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -384,7 +385,7 @@ class ToolBlock(Block):
         spans: list[Span] = [(title, "dim" if call.refused else "bad" if status == "failed" else "")]
         command = command_of(call)
         if command is not None:
-            line = label(command if isinstance(command, str) else " ".join(command), 400)
+            line = label(command if isinstance(command, str) else shlex.join(command), 400)
             if line and line not in title:
                 spans.append((f"  $ {line}", "accent"))
         place = self._place(look)
@@ -444,8 +445,8 @@ def subagent_call(subagent: RemoteSubagent) -> ToolCallState:
     is_idle, failed = subagent.status == "idle", subagent.error is not None or subagent.stop_reason == "error"
     ended = "failed" if failed else "cancelled" if subagent.stop_reason == "cancelled" else "completed"
     running = [it.title for it in subagent.state.tool_calls.values() if not it.is_finished and not is_idle]
-    error = None if subagent.error is None else subagent.error.message
-    text = "\n".join(it for it in (subagent.text[-SUBAGENT_TEXT:].strip(), *running[-1:], error) if it)
+    error = [] if subagent.error is None else [subagent.error.message]
+    text = "\n".join(filter(None, [subagent.text[-SUBAGENT_TEXT:].strip(), *running[-1:], *error]))
     content = [v1.Content(v1.TextContent(text))] if text else []
     return ToolCallState(
         v1.ToolCallId(subagent.id), f"subagent {title}", "other", ended if is_idle else "in_progress", content

@@ -139,7 +139,9 @@ class AgentConnection:
         self.answers = ScopedAnswers(remembers=options.remembers)
         """The user's answers that apply to more than one question."""
         level, policy = options.allow or choice.level, options.policy
-        self.consent = UsePermissions(self._ask, level=level, policy=policy, remembered=self.answers)
+        self.consent = UsePermissions(
+            self._ask, level=level, policy=policy, remembered=self.answers, on_refused=self._refused
+        )
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
@@ -228,6 +230,10 @@ class AgentConnection:
                     return one
         busy = [one for one in self.conversations if one.is_busy]
         return busy[-1] if busy else self.conversations[-1] if self.conversations else None
+
+    def _refused(self, question: PermissionQuestion, why: str) -> None:
+        if (conversation := self._of(question.session)) is not None:
+            conversation.note(f"Refused: {question.title}", why, "warning")
 
     async def _ask(self, question: PermissionQuestion | FormQuestion | LinkQuestion) -> Any:
         conversation = self._of(question.session)

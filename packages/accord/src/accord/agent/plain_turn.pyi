@@ -23,7 +23,7 @@ from accord.agent.session_config import SlashCommand, Values
 from accord.agent.skills import AgentSkill
 from accord.agent.tool import Location
 from accord.agent.turn import AddedPrompt
-from accord.agent.user_questions import Decision, Elicited, Offered
+from accord.agent.user_questions import Decision, Elicited, Offered, PermissionMemory
 from accord.engine.handlers import MessageT, Registration
 from accord.errors import McpServerError
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool

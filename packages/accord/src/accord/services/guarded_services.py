@@ -71,7 +71,8 @@ class UseRequest:
 class UsePermissions(Permissions):
     """Permissions that also decide about each use of lent files and terminals.
 
-    `while_deciding` is entered while a decision is open, from the moment its request has arrived.
+    `while_deciding` is entered while a decision is open, from the moment its request has arrived. `on_refused` is
+    called with each request that a rule, or a remembered answer, has refused without a question, and with the reason.
     """
 
     def __init__(
@@ -82,8 +83,10 @@ class UsePermissions(Permissions):
         policy: PermissionPolicy | None = None,
         remembered: RememberedAnswers | None = None,
         while_deciding: Callable[[], AbstractContextManager[None]] = nullcontext,
+        on_refused: Callable[[PermissionQuestion, str], object] | None = None,
     ) -> None:
         super().__init__(ask, level=level, policy=policy, remembered=remembered)
+        self._on_refused = on_refused
         self._while_deciding = while_deciding
         self._memories: MutableMapping[ServedSession, _Memory] = WeakKeyDictionary()
 
@@ -92,6 +95,13 @@ class UsePermissions(Permissions):
         stack = ExitStack()
         stack.enter_context(self._while_deciding())
         return stack
+
+    async def decide(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
+        """Decide as `Permissions` do, and report a refusal of which no user knows."""
+        option, by = await super().decide(question)
+        if self._on_refused and by != "user" and option is not None and not option.kind.startswith("allow"):
+            self._on_refused(question, self.refusal(question, by))
+        return option, by
 
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
         """Decide, and remember the exact uses that were allowed."""

@@ -202,8 +202,11 @@ async def test_a_command_in_the_background_is_listed_as_long_as_it_runs(speak, t
         session_id = await client.new(cwd=str(tmp_path))
         await client.inserted(client.prompt(session_id))
         chunk = (await client.until("terminal_output_chunk"))[-1]
-        await client.request("terminal/cancel", {"sessionId": session_id, "terminalId": chunk["terminalId"]})
-        seen = await client.until("state_update", background=[])
+        request = client.call("terminal/cancel", {"sessionId": session_id, "terminalId": chunk["terminalId"]})
+        seen = []
+        while (message := await client.receive()).get("id") != request:
+            seen.append(message["params"]["update"])  # a line may come in two parts
+        seen += await client.until("state_update", background=[])
         assert [it["status"] for it in seen if "status" in it] == ["completed"]
         await asyncio.wait_for(done.wait(), 30)
 
