@@ -167,7 +167,7 @@ def test_a_change_is_loaded_before_the_next_prompt_and_the_session_goes_on(user,
     user.write("mine.py", f"{HEAD}{counting}agent.run()\n")
     developed.send("second")
     assert developed.output.readline() == "second after 3\n"
-    assert developed.reports("loaded again") == "mine.py: loaded again\n"
+    assert developed.reports("loading again") == "mine.py: loading again\n"
     developed.input.close()
     assert developed.process.wait() == 0
 
@@ -178,7 +178,7 @@ def test_a_broken_file_is_reported_and_its_next_change_is_loaded(user, developed
     developed.reports("SyntaxError: '(' was never closed")
     developed.reports("Waiting for a change of the files.")
     user.write("mine.py", f"{HEAD}{REPLY}agent.run()\n")
-    developed.reports("loaded again")
+    developed.reports("loading again")
     assert developed.output.readline() == "hello\n"
 
 

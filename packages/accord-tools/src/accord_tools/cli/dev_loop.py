@@ -188,7 +188,7 @@ class AgentProgram:
         """Run the agent until the end of input; returns the exit code."""
         while await self._run():
             self._view.note(
-                f"{', '.join(map(os.path.basename, self._files.take_changes())) or self._options.file}: loaded again"
+                f"{', '.join(map(os.path.basename, self._files.take_changes())) or self._options.file}: loading again"
             )
         is_wrong = self._is_script and (self._has_failed or self._mistakes.total)
         return FAILED if is_wrong else ENDED_WELL
