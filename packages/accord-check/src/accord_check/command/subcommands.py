@@ -25,7 +25,6 @@ from accord_check.report import ExpectationError, Report, apply_expectations, re
 from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif, as_text, check_as_json
 from accord_tools.cli import command
 from accord_tools.cli.command import (
-    ENDED_WELL,
     WRONG_USAGE,
     Command,
     OutputLost,
@@ -418,14 +417,13 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--json", "print JSON")
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list(options: argparse.Namespace) -> None:
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
     if options.json:
         print_json([check_as_json(check) for check in checks])
     else:
         rows = [(it.id, it.of, it.level, it.since, it.clause) for it in checks]
         print_table(("CHECK", "OF", "LEVEL", "SINCE", "DEMANDS"), rows)
-    return ENDED_WELL
 
 
 def _explain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -433,7 +431,7 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--json", "print JSON")
 
 
-def _explain(options: argparse.Namespace) -> int:
+def _explain(options: argparse.Namespace) -> None:
     check = CHECKS.get(options.id)
     if check is None:
         hint = nearest(options.id, list(CHECKS)) or "; `accord check list` prints all"
@@ -442,7 +440,6 @@ def _explain(options: argparse.Namespace) -> int:
         print_json(check_as_json(check))
     else:
         print_line("\n".join(_explained(check)))
-    return ENDED_WELL
 
 
 def _explained(check: Check) -> list[str]:
@@ -466,7 +463,7 @@ def _pages_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="where the pages are written; it is made if needed")
 
 
-def _pages(options: argparse.Namespace) -> int:
+def _pages(options: argparse.Namespace) -> None:
     from accord_check.requirement_pages import write_pages
 
     try:
@@ -474,7 +471,6 @@ def _pages(options: argparse.Namespace) -> int:
     except OSError as error:
         raise WrongUsage(f"cannot write {options.folder}: {error.strerror}") from error
     print_line(f"{count} pages, and README.md with the list of them, in {options.folder}")
-    return ENDED_WELL
 
 
 COMMANDS = {

@@ -43,21 +43,23 @@ def _run(arguments: Sequence[str]) -> int:
     if arguments[:1] == [COMPLETE]:
         from accord_tools.cli import completion
 
-        return completion.answer(arguments[1:])
+        completion.answer(arguments[1:])
+        return ENDED_WELL
     command = "accord"
     try:
         if not arguments:
             from accord_tools.cli.home import show_home
 
             clean_last_resort()
-            return show_home()
+            show_home()
+            return ENDED_WELL
         options = _options(arguments)
         if options.command is None:
             options.parser.print_help()
             return WRONG_USAGE
         command = f"accord {options.command}"
         clean_last_resort()
-        code: int = options.run_command(options)
+        code: int = options.run_command(options) or ENDED_WELL
     except OutputLost as error:
         drop_output()
         print_error(f"{command}: {one_line(error)}")

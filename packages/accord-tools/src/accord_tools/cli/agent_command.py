@@ -80,7 +80,7 @@ def price(text: str) -> tuple[float, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a pair of prices such as 3/15") from None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int | None:
     from accord import SqliteStore
     from accord_tools.coder.coder_settings import CoderFile, CoderSettings, Layer, user_layer
     from accord_tools.coder.open_model import api_of
@@ -88,7 +88,8 @@ def run(options: argparse.Namespace) -> int:
     flags = {name: it for name, it in vars(options).items() if name in CoderFile.__struct_fields__ and it is not None}
     files = CoderSettings([Layer("the command line", CoderFile(**flags)), user_layer()])
     if options.show_config:
-        return _show(files.with_project(Path.cwd()))
+        _show(files.with_project(Path.cwd()))
+        return None
     settings = files.model_settings
     if options.action is not None:
         return _login(api_of(settings), forget=options.action == "logout")
@@ -97,18 +98,17 @@ def run(options: argparse.Namespace) -> int:
     store = files.value("store")[0] or SqliteStore(name="agent")
     mode, unstable = files.value("mode")[0] or "ask", bool(files.value("unstable")[0])
     coding_agent(settings, version=__version__, store=store, mode=mode, unstable=unstable, files=files).run()
-    return 0
+    return None
 
 
-def _show(files: CoderSettings) -> int:
+def _show(files: CoderSettings) -> None:
     rows = list(files.shown())
     if not rows:
         from accord.paths import config_folder
 
         print_line(f"Nothing is set. Settings can be written to {config_folder() / 'agent.toml'}.")
-        return 0
+        return
     print_table(("KEY", "VALUE", "FROM"), rows)
-    return 0
 
 
 def _login(api: str, *, forget: bool) -> int:

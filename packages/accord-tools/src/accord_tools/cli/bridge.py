@@ -12,7 +12,7 @@ from accord.installation import scheme_of
 from accord.program import on_signals
 from accord_tools.cli.agent_options import remote_arguments, remote_options
 from accord_tools.cli.console import output_error
-from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.exit_codes import FAILED, WrongUsage, one_line
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     remote_arguments(parser.add_argument_group("the agent"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int | None:
     from accord.transports.stdio_transport import fill_closed_streams
     from accord_tools.configuration.resolve_agent import target_of
 
@@ -68,7 +68,7 @@ def _settings(given: str) -> AgentSettings:
     return settings
 
 
-async def _bridge(far: Transport) -> int:
+async def _bridge(far: Transport) -> int | None:
     from accord import StdioTransport
     from accord.transports.wrapped_transport import relay
 
@@ -78,10 +78,10 @@ async def _bridge(far: Transport) -> int:
         with on_signals([signal.SIGTERM], joined.cancel):
             first, end = await joined
     except asyncio.CancelledError:
-        return ENDED_WELL
+        return None
     if near.output_error is not None:
         raise output_error(near.output_error)
     if first is not far:
-        return ENDED_WELL
+        return None
     print(f"accord bridge: {one_line(end.error())}", file=sys.stderr)
     return FAILED

@@ -9,21 +9,21 @@ A plug-in is a `Command` that the distribution names in its entry points. `accor
     # weather/command.py
     import argparse
 
-    from accord_tools.cli.command import ENDED_WELL, Command, agent_arguments, chosen_agent, print_line, run_async
+    from accord_tools.cli.command import Command, agent_arguments, chosen_agent, print_line, run_async
 
     def arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("place", metavar="PLACE", help="the place to ask about")
         agent_arguments(parser)
 
-    def run(options: argparse.Namespace) -> int:
+    def run(options: argparse.Namespace) -> None:
         print_line(run_async(forecast(chosen_agent(options), options.place)))
-        return ENDED_WELL
 
     COMMAND = Command("Ask an agent about the weather.", arguments, run)
 
-An `AccordError` that `run` raises becomes one line on standard error. Its exit code is that of the table in the guide:
-2 for `WrongUsage` and for a file that is wrong (`accord.ConfigurationError`), 3 for `accord.Timeout`, 5 for
-`OutputLost`, otherwise 1. Any other exception is a bug of the command, and prints a traceback.
+A command that ends well returns nothing. An `AccordError` that `run` raises becomes one line on standard error. Its
+exit code is that of the table in the guide: 2 for `WrongUsage` and for a file that is wrong
+(`accord.ConfigurationError`), 3 for `accord.Timeout`, 5 for `OutputLost`, otherwise 1. Any other exception is a bug of
+the command, and prints a traceback.
 
 Completion follows from the parser: it completes options, choices, the agents' names for the metavar `AGENT`, and files
 for the metavar `FILE`.

@@ -21,7 +21,7 @@ from accord import __version__
 from accord.installation import COMMANDS as GROUP, PluginError, describe, load_plugin, missing_package, plugins
 from accord.mistakes import meant, nearest
 from accord_tools.cli.console import for_terminal, print_error, print_json, reflowed, wrapped, write_out
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.exit_codes import WrongUsage, one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -36,8 +36,8 @@ class Command(NamedTuple):
     """Its purpose, as one sentence for `accord --help`."""
     arguments: Callable[[argparse.ArgumentParser], None]
     """Adds the options to the command's parser, and the examples as `parser.epilog`."""
-    run: Callable[[argparse.Namespace], int]
-    """Runs the command with the parsed options, and returns its exit code."""
+    run: Callable[[argparse.Namespace], int | None]
+    """Runs the command with the parsed options, and returns its exit code, or None if it ended well."""
 
     @classmethod
     def of_module(cls, module: str, summary: str, name: str = "") -> Command:
@@ -51,8 +51,8 @@ class Command(NamedTuple):
         def arguments(parser: argparse.ArgumentParser) -> None:
             getattr(importlib.import_module(module), adds)(parser)
 
-        def run(options: argparse.Namespace) -> int:
-            code: int = getattr(importlib.import_module(module), runs)(options)
+        def run(options: argparse.Namespace) -> int | None:
+            code: int | None = getattr(importlib.import_module(module), runs)(options)
             return code
 
         return cls(summary, arguments, run)
@@ -260,19 +260,18 @@ def _help_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _print_help(options: argparse.Namespace) -> int:
+def _print_help(options: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser = options.parser
     if options.words == [AGENT_OPTIONS]:
         # Like the modules of commands, which import this one, it is loaded when it is used.
         importlib.import_module("accord_tools.cli.agent_options").agent_options_parser().print_help()
-        return ENDED_WELL
+        return
     for word in options.words:
         known = commands_of(parser)
         if word not in known:
             raise WrongUsage(f"{parser.prog} has no command {word!r}{nearest(word, known)}")
         parser = known[word]
     parser.print_help()
-    return ENDED_WELL
 
 
 def _demo_arguments(parser: argparse.ArgumentParser) -> None:
@@ -281,11 +280,10 @@ def _demo_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--pace SECONDS", "the pause between two words (default: %(default)s)", type=float, default=0.03)
 
 
-def _run_demo(options: argparse.Namespace) -> int:
+def _run_demo(options: argparse.Namespace) -> None:
     from accord_tools.demo import demo_agent
 
     demo_agent(login=options.login, pace=options.pace, store=options.store).run()
-    return 0
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:
@@ -293,12 +291,11 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--unstable", "include proposed types and methods")
 
 
-def _print_schema(options: argparse.Namespace) -> int:
+def _print_schema(options: argparse.Namespace) -> None:
 
     from accord.schema.describe import json_schema
 
     print_json(json_schema(options.version, unstable=options.unstable))
-    return 0
 
 
 def _own(module: str, summary: str) -> Command:

@@ -15,7 +15,6 @@ from accord.printable import label
 from accord_tools.cli.agent_options import split_agent
 from accord_tools.cli.command_table import actions_of, commands_for, commands_of, parser_for
 from accord_tools.cli.console import write_out
-from accord_tools.cli.exit_codes import ENDED_WELL
 
 EPILOG = """\
 bash: add to ~/.bashrc            eval "$(accord completion bash)"
@@ -86,23 +85,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=list(SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     write_out(SCRIPTS[options.shell])
-    return ENDED_WELL
 
 
-def answer(words: Sequence[str]) -> int:
+def answer(words: Sequence[str]) -> None:
     """Print the possible completions of the last of these words."""
     *before, started = words or [""]
     try:
         parser = parser_for(split_agent(before)[0])
     except AccordError:  # of a plug-in that is broken; an error would be printed into the line that the user types
-        return ENDED_WELL
+        return
     lines = list(_candidates(parser, before, started))
     ours = [line for line in lines if line.startswith((started, ":"))]
     if ours:
         write_out("\n".join(ours) + "\n")
-    return ENDED_WELL
 
 
 def _candidates(parser: argparse.ArgumentParser, before: Sequence[str], started: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from accord.program import run_until_the_end
 from accord.proxy import ComponentFailure, JsonsFile, conduct_standard_streams, read_component
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
-from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.exit_codes import FAILED, WrongUsage, one_line
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(takes_agent=True)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int | None:
     name = options.name or "accord conduct"
     given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)
     if not given and not as_proxy:
@@ -74,11 +74,10 @@ def run(options: argparse.Namespace) -> int:
             ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace, bridge=bridge))
 
         run_until_the_end(serve(), name, uvloop=None)
-    failure = ended[0] if ended else None
-    if failure is None:
-        return ENDED_WELL
-    print_error(f"{name}: {one_line(AccordError(str(failure)))}")
-    return FAILED
+    if (failure := ended[0] if ended else None) is not None:
+        print_error(f"{name}: {one_line(AccordError(str(failure)))}")
+        return FAILED
+    return None
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from accord.printable import label, printable
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.console import streams, width, wrapped, write_out
-from accord_tools.cli.exit_codes import ENDED_WELL
 from accord_tools.registry.well_known import WELL_KNOWN
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -43,7 +42,7 @@ class AgentHere(NamedTuple):
     """Its name in a command: `-a gemini`, or `-- opencode acp`."""
 
 
-def show_home() -> int:
+def show_home() -> None:
     """Print the home screen."""
     look = streams().answer
     agents = list(agents_here())
@@ -62,7 +61,6 @@ def show_home() -> int:
         if rows:
             lines += ["", look.painted("bold", title), *(wrapped(f"  {printable(row)}", room) for row in rows)]
     write_out("\n".join([*lines, ""]))
-    return ENDED_WELL
 
 
 WIDE = 100

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accord.mistakes import meant, nearest
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.serve_options import operator_arguments, operator_settings
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--json", "print JSON")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Print the hosts, the oldest first."""
     from accord.hosts import is_postgres, listed_hosts
 
@@ -80,16 +80,15 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.action} takes {SUBJECTS[options.action]}; see them with: accord hosts {where} sessions"
             )
         asyncio.run(_operate(options))
-        return ENDED_WELL
+        return
     hosts = asyncio.run(listed_hosts(where, options.schema))
     if options.json:
         print_json([_plain(host) for host in hosts])
-        return ENDED_WELL
+        return
     if not hosts:
         print_line("No hosts. Start one with: accord serve --hosts ...")
-        return ENDED_WELL
+        return
     print_table(HEADING, [_row(host) for host in hosts])
-    return ENDED_WELL
 
 
 async def _operate(options: argparse.Namespace) -> None:

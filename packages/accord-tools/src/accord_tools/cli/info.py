@@ -15,7 +15,7 @@ from accord.schema import codec
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_table
-from accord_tools.cli.exit_codes import ENDED_WELL, one_line
+from accord_tools.cli.exit_codes import one_line
 from accord_tools.cli.login import log_in
 from accord_tools.cli.session_options import trial_session
 
@@ -42,13 +42,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     agent_arguments(parser, is_argument=True)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     about = run_loop(_learned(options, chosen_agent(options)))
     if options.json:
         print_json(about)
     else:
         print_table(("WHAT", "VALUE"), _named_once(_rows(about)))
-    return ENDED_WELL
 
 
 async def _learned(options: argparse.Namespace, chosen: ChosenAgent) -> dict[str, Any]:

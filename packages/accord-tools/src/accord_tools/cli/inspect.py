@@ -14,7 +14,7 @@ from accord.program import on_signals
 from accord_tools.cli.agent_options import ABOUT_RECORDED, LocalCommand, agent_arguments, local_command
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_line
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.trace_options import record_agent
 
 if TYPE_CHECKING:
@@ -53,23 +53,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int | None:
     words: list[str] = options.files
     if options.send:
         if words or not (options.agent or options.named is not None):
             raise WrongUsage("--send starts an agent: accord inspect --send -- COMMAND, without traces")
         with suppress(KeyboardInterrupt):
             asyncio.run(_inspect_live(local_command(options), _port(options.port), opens=options.open))
-        return ENDED_WELL
-    if options.agent or options.named is not None:
+    elif options.agent or options.named is not None:
         return _record(options)
-    if words[:1] == ["export"]:
-        return _export(words[1:], options.html, secrets=options.secrets)
-    if options.html or options.secrets:
+    elif words[:1] == ["export"]:
+        _export(words[1:], options.html, secrets=options.secrets)
+    elif options.html or options.secrets:
         raise WrongUsage("--html and --secrets belong to export: accord inspect export FILE --html PAGE")
-    with suppress(KeyboardInterrupt):
-        asyncio.run(_inspect(_files(words), _port(options.port), opens=options.open))
-    return ENDED_WELL
+    else:
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_inspect(_files(words), _port(options.port), opens=options.open))
+    return None
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -121,7 +121,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _export(words: list[str], page: str | None, *, secrets: bool) -> int:
+def _export(words: list[str], page: str | None, *, secrets: bool) -> None:
     from accord_tools.inspector.export import export_html
 
     files = _files(words)
@@ -129,4 +129,3 @@ def _export(words: list[str], page: str | None, *, secrets: bool) -> int:
         raise WrongUsage("name one trace and the file to write: accord inspect export FILE --html PAGE")
     count = export_html(files[0], Path(page), secrets=secrets)
     print_line(f"Wrote {page}: {count:,} messages. It holds all that was said: read it before you share it.")
-    return ENDED_WELL

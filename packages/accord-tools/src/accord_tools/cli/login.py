@@ -17,7 +17,7 @@ from accord.printable import label
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_line
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.exit_codes import WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, v1
@@ -51,13 +51,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     agent_arguments(parser, is_argument=True)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     from accord import run as run_loop
 
-    return run_loop(_login(options, chosen_agent(options)))
+    run_loop(_login(options, chosen_agent(options)))
 
 
-async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
+async def _login(options: argparse.Namespace, agent: ChosenAgent) -> None:
     from accord import connect
 
     spoken = protocol_versions(options)
@@ -65,13 +65,12 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
         methods = methods_of(remote)
         if options.list or not methods:
             _list(methods, remote.name)
-            return ENDED_WELL
+            return
         method = remote.login_method(options.method or _chosen(methods))
         await by_method(remote, _id(method))
         print_line(f"Logged in to {label(remote.name, COLUMNS)}.")
     if not options.no_check:
         print_line(await _how_long(agent, _id(method), spoken))
-    return ENDED_WELL
 
 
 def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_line
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 
 TEMPLATE = Path(__file__).with_name("templates") / "agent"
 """The files of a project, each with .txt after its name; PROJECT and PACKAGE stand for the project's two names."""
@@ -45,7 +45,7 @@ def _agent_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--plain", "write plain functions, which run in threads, not async ones")
 
 
-def _agent(options: argparse.Namespace) -> int:
+def _agent(options: argparse.Namespace) -> None:
     name: str = options.name
     package = name.lower().replace("-", "_")
     if not NAME.fullmatch(name) or keyword.iskeyword(package) or package in ("accord", "test", "tests"):
@@ -71,7 +71,6 @@ Wrote {folder}: an agent in src/{package}/agent.py, and its test.
 Talk to it:             accord run "Hello" -- src/{package}/agent.py
 Install and test it:    pip install -e '.[test]' && pytest
 Then give it a name:    accord agents add {name} -- {name}""")
-    return ENDED_WELL
 
 
 COMMANDS = {"agent": Command("Write a project with an agent, its command and a test.", _agent_arguments, _agent)}

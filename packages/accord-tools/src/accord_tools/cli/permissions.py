@@ -12,7 +12,7 @@ from accord.services import RememberedAnswer
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_line
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.permission_options import permission_arguments, policy_of
 from accord_tools.configuration.permission_rules import (
     DefaultLevel,
@@ -55,18 +55,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     agent_arguments(parser, is_argument=True)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     folder = Path(os.path.realpath(options.cwd))
     settings = chosen_agent(options).settings
     level = DefaultLevel(options.allow, "--allow") if options.allow else default_level(folder, settings)
     answers = RememberedAnswers()
     rules = list(permission_rules(level, policy_of(options), answers, None if options.everywhere else folder))
     if options.revoke:
-        return _revoke(options.revoke, rules, answers)
+        _revoke(options.revoke, rules, answers)
+        return
     if options.json:
         rows = [{"id": it.id, "rule": it.text, "about": it.about, "source": it.source} for it in rules]
         print_json(rows)
-        return ENDED_WELL
+        return
     source = ""
     if rules[0].id:
         print_line(f"Kept in {answers.path.parent}; --revoke ID asks again.\n")
@@ -76,10 +77,9 @@ def run(options: argparse.Namespace) -> int:
         source = rule.source
         print_line(f"  {rule.id:8}  {label(rule.text, TEXT)}")
         print_line(f"            {label(rule.about, TEXT)}")
-    return ENDED_WELL
 
 
-def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAnswers) -> int:
+def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAnswers) -> None:
     found = chosen_rules(rules, ["" if word == "all" else word for word in words])
     for word, meant in found.items():
         if word and len(meant) != 1:
@@ -91,4 +91,3 @@ def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAn
         else:
             distrust(rule.value)
         print_line(f"Revoked: {label(rule.text, TEXT)} ({label(rule.about, TEXT)})")
-    return ENDED_WELL

@@ -38,13 +38,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     agent_arguments(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int | None:
     path = find_trace(options.file)
     with readable_trace(path):
-        return _as_agent(path, options) if options.side == "agent" else _as_client(path, options)
+        if options.side == "client":
+            return _as_client(path, options)
+        _as_agent(path, options)
+    return None
 
 
-def _as_agent(path: str, options: argparse.Namespace) -> int:
+def _as_agent(path: str, options: argparse.Namespace) -> None:
     if options.agent or options.named:
         raise WrongUsage("--as agent plays the agent itself; leave the agent out, or use --as client")
     try:
@@ -56,7 +59,6 @@ def _as_agent(path: str, options: argparse.Namespace) -> int:
         await agent.serve(StdioTransport.standard())
 
     run_until_the_end(serve(), "accord replay", uvloop=None)
-    return ENDED_WELL
 
 
 def _as_client(path: str, options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protoc
 from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table, user_agrees
 from accord_tools.cli.events import WireUpdates
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.login import log_in
 from accord_tools.cli.session_options import absolute, find_session, login_argument
 from accord_tools.configuration import last_sessions
@@ -46,32 +46,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_commands(parser, COMMANDS, "sessions_command")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """List the sessions of this folder with the default agent, or the agent after `--`."""
     parser: argparse.ArgumentParser = options.parser
     as_list = parser.parse_args(["sessions", "list"])
     as_list.agent = options.agent
-    code: int = as_list.run_command(as_list)
-    return code
+    as_list.run_command(as_list)
 
 
 def _with_agent(
-    command: Callable[[argparse.Namespace, RemoteAgent, str], Coroutine[Any, Any, int]],
+    command: Callable[[argparse.Namespace, RemoteAgent, str], Coroutine[Any, Any, None]],
     *,
     unstable: bool = False,
-) -> Callable[[argparse.Namespace], int]:
+) -> Callable[[argparse.Namespace], None]:
     """Run this command with a connection to the agent that the options choose, and the agent's program."""
 
-    def run_it(options: argparse.Namespace) -> int:
+    def run_it(options: argparse.Namespace) -> None:
         chosen = chosen_agent(options)
 
-        async def connected() -> int:
+        async def connected() -> None:
             where = chosen.target()
             async with connect(where, versions=protocol_versions(options), unstable=unstable) as remote:
                 await log_in(options, remote)
-                return await command(options, remote, where.program)
+                await command(options, remote, where.program)
 
-        return run_loop(connected())
+        run_loop(connected())
 
     return run_it
 
@@ -91,7 +90,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
     _agent_arguments(parser)
 
 
-async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> None:
     folder = None if options.all else absolute(options.cwd)
     if not remote.capabilities.sessions.list:
         print_error("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
@@ -106,7 +105,6 @@ async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) 
         size = 4 if options.all else 3
         cells = [(it.id, minute_of(it.updated), it.title or "", it.folder)[:size] for it in known]
         print_table(("SESSION", "UPDATED", "TITLE", "FOLDER")[:size], cells, limit=LISTED)
-    return ENDED_WELL
 
 
 # One session
@@ -117,10 +115,9 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     _agent_arguments(parser)
 
 
-async def _show(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+async def _show(options: argparse.Namespace, remote: RemoteAgent, program: str) -> None:
     session = await _loaded(remote, program, options.session)
     print_line(session.markdown().rstrip("\n"))
-    return ENDED_WELL
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +127,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     _agent_arguments(parser)
 
 
-async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str) -> None:
     past = WireUpdates(sys.maxsize)
     remote.peer.connection.observe(past)
     session = await _loaded(remote, program, options.session)
@@ -138,9 +135,8 @@ async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str
     text = session.markdown().rstrip("\n") if is_markdown else "\n".join(_lines(session, past.take(session.id)))
     if options.output is None:
         print_line(text)
-        return ENDED_WELL
+        return
     _write_new(options.output, text)
-    return ENDED_WELL
 
 
 def _write_new(path: str, text: str) -> None:
@@ -190,17 +186,16 @@ def _fork_arguments(parser: argparse.ArgumentParser) -> None:
     _agent_arguments(parser)
 
 
-async def _fork(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+async def _fork(options: argparse.Namespace, remote: RemoteAgent, program: str) -> None:
     session = await _loaded(remote, program, options.session)
     if options.at == "":
         _show_places(session)
-        return ENDED_WELL
+        return
     try:
         fork = await session.fork(at=options.at)
     except ValueError as error:
         raise WrongUsage(f"--at: {error}") from error
     print_line(label(fork.id, COLUMNS))
-    return ENDED_WELL
 
 
 def _show_places(session: RemoteSession) -> None:
@@ -229,17 +224,16 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     _agent_arguments(parser)
 
 
-async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str) -> None:
     if not remote.capabilities.sessions.delete:
         raise AccordError("the agent cannot delete sessions")
     found = [(await _found(remote, program, given)).id for given in options.sessions]
     if not options.yes and not _may_delete(found):
-        return ENDED_WELL
+        return
     for session_id in dict.fromkeys(found):
         await remote.delete(session_id)
         last_sessions.forget(program, session_id)
         print_line(f"Deleted {label(session_id, COLUMNS)}.")
-    return ENDED_WELL
 
 
 def _may_delete(found: list[str]) -> bool:

@@ -17,7 +17,7 @@ from accord import AccordError
 from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
 from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import output_error, print_error, print_json, print_line, print_table
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, record_agent, size_option
 from accord_tools.presentation.quantities import counted, seconds_in_words, size_in_words
 
@@ -43,7 +43,7 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--json", "print JSON")
 
 
-def run_stats(options: argparse.Namespace) -> int:
+def run_stats(options: argparse.Namespace) -> None:
     from accord.trace import read, read_header
     from accord.trace.statistics import figures
     from accord.trace.trace_entries import entries
@@ -53,12 +53,11 @@ def run_stats(options: argparse.Namespace) -> int:
         found = figures(entries(read(path)), read_header(path).role)
     if options.json:
         print_json(_plain_figures(found))
-        return ENDED_WELL
+        return
     _print_figures(found)
-    return ENDED_WELL
 
 
-def run_list(options: argparse.Namespace) -> int:
+def run_list(options: argparse.Namespace) -> None:
     from accord_tools.tap import kept_traces, traces_folder
 
     kept = kept_traces()
@@ -71,7 +70,6 @@ def run_list(options: argparse.Namespace) -> int:
     else:
         print_table(("CHANGED", "SIZE", "FILE", "AGENT"), [_trace_row(trace) for trace in kept], cut=3)
         print_line(f"folder: {traces_folder()}")
-    return ENDED_WELL
 
 
 def _print_figures(found: TraceFigures) -> None:
@@ -205,7 +203,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--session N", "of a database: the session (default: the newest)", type=int)
 
 
-def run_export(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> None:
     from accord.trace import read, read_header
     from accord.trace.trace_redaction import Redaction
 
@@ -226,10 +224,9 @@ def run_export(options: argparse.Namespace) -> int:
     if redaction is not None:
         counts = ", ".join(f"{count:,} {what}" for what, count in sorted(redaction.counts.items()) if count)
         print_error(f"accord trace export: replaced {counts or 'nothing'}")
-    return ENDED_WELL
 
 
-def run_import(options: argparse.Namespace) -> int:
+def run_import(options: argparse.Namespace) -> None:
     from accord import TraceFile, __version__
     from accord.trace import FORMAT, TraceHeader
     from accord.trace.foreign_traces import import_trace
@@ -255,7 +252,6 @@ def run_import(options: argparse.Namespace) -> int:
     if trace.problem is not None:
         raise output_error(trace.problem)
     print_line(f"{len(found.events):,} events of {found.format} are in {options.to}")
-    return ENDED_WELL
 
 
 def _write_trace(target: IO[bytes], header: TraceHeader, events: list[TraceEvent], options: argparse.Namespace) -> None:

@@ -71,7 +71,7 @@ def _filter_lines() -> list[str]:
     return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
 
 
-def run_show(options: argparse.Namespace) -> int:
+def run_show(options: argparse.Namespace) -> None:
     given, words = _file_and_filters(options.words)
     path = find_trace(given)
     with readable_trace(path):
@@ -84,7 +84,6 @@ def run_show(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             if not options.follow:
                 raise
-    return ENDED_WELL
 
 
 def run_grep(options: argparse.Namespace) -> int:

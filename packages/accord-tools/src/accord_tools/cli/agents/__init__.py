@@ -54,9 +54,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_commands(parser, COMMANDS, "agents_command")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """List the agents."""
-    return named_agents.run_list(options)
+    named_agents.run_list(options)
 
 
 _COMMANDS = (

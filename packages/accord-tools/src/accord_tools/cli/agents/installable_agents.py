@@ -77,7 +77,7 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def run_search(options: argparse.Namespace) -> int:
+def run_search(options: argparse.Namespace) -> None:
     """List the agents of the registry that match."""
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
@@ -87,7 +87,8 @@ def run_search(options: argparse.Namespace) -> int:
     except RegistryError as error:
         if options.json or os.environ.get("ACCORD_REGISTRY"):  # the snapshot is of the public registry
             raise
-        return _search_snapshot(options.words, error)
+        _search_snapshot(options.words, error)
+        return
     here_now = {agent.id: agent for agent in installed_agents.all_installed()}
     found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
     found.sort(key=lambda entry: entry.id)
@@ -103,10 +104,9 @@ def run_search(options: argparse.Namespace) -> int:
     for state in index.states:
         if state.skipped and not options.json:
             print_error(f"note: {len(state.skipped)} entries of {state.source.shown} cannot be used")
-    return ENDED_WELL
 
 
-def _search_snapshot(words: list[str], error: RegistryError) -> int:
+def _search_snapshot(words: list[str], error: RegistryError) -> None:
     """List Accord's own copy of the registry, because its list cannot be fetched."""
     from accord_tools.registry.well_known import WELL_KNOWN
 
@@ -119,7 +119,6 @@ def _search_snapshot(words: list[str], error: RegistryError) -> int:
         raise error
     print_table(("ID", "NAME", "DESCRIPTION"), rows)
     print_error(f"note: this list came with Accord; {one_line(error)}")
-    return ENDED_WELL
 
 
 def _matches(entry: RegistryEntry, options: argparse.Namespace) -> bool:
@@ -165,7 +164,7 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def run_info(options: argparse.Namespace) -> int:
+def run_info(options: argparse.Namespace) -> None:
     """Show everything about one agent of the registry."""
     agent = installed_agents.find_installed(options.name)
     try:
@@ -175,16 +174,15 @@ def run_info(options: argparse.Namespace) -> int:
             raise
         print_line("\n".join(_installed_lines([agent])))
         print_line("The registry no longer lists it; the installed version remains usable.")
-        return ENDED_WELL
+        return
     versions = installed_agents.versions_of(entry.id)
     if options.json:
         about = plain(entry, agent, here().key)
         about["commands"] = {choice.kind: choice.command(here()) for choice in choices(entry, here())}
         about["versions"] = [{"version": it.version, "kind": it.kind, "size": it.size} for it in versions]
         print_json(about)
-        return ENDED_WELL
+        return
     print_line("\n".join(_lines(entry, index) + _installed_lines(versions)))
-    return ENDED_WELL
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
@@ -229,7 +227,7 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def run_install(options: argparse.Namespace) -> int:
+def run_install(options: argparse.Namespace) -> None:
     """Install agents of the registry."""
     locks = read_lock(lock_path()) if options.locked else None
     names: list[str] = options.names or list(locks or ())
@@ -238,7 +236,6 @@ def run_install(options: argparse.Namespace) -> int:
     index = index_of(options)
     for name in names:
         _install_one(options, index, name, locks)
-    return ENDED_WELL
 
 
 def _install_one(
@@ -285,24 +282,19 @@ def run_update(options: argparse.Namespace) -> int:
     """Install newer versions of installed agents."""
     agents = [_known(name, find_installed(name)) for name in options.names] or list(installed_agents.all_installed())
     index = index_of(options)
-    newer = [
-        (agent, entry)
-        for agent in agents
-        if (entry := index.find(agent.id)) is not None and is_newer(entry.version, agent.listed or agent.version)
-    ]
+    newer: list[tuple[InstalledAgent, RegistryEntry]] = []
     for agent in agents:
-        if index.find(agent.id) is None:
+        if (entry := index.find(agent.id)) is None:
             print_error(f"note: {agent.id} is no longer in the registry; it was not changed")
+        elif is_newer(entry.version, agent.listed or agent.version):
+            newer.append((agent, entry))
     if not newer:
         print_line("Everything is up to date.")
-        return ENDED_WELL
-    if options.check:
+    elif options.check:
         print_table(("ID", "INSTALLED", "NEW"), [(agent.id, agent.version, entry.version) for agent, entry in newer])
         return CHANGES
-    failures = 0
-    for agent, entry in newer:
-        failures += not _updated(agent, index, options.require_hash, entry.version)
-    return FAILED if failures else ENDED_WELL
+    updated = [_updated(agent, entry, index, options.require_hash) for agent, entry in newer]
+    return ENDED_WELL if all(updated) else FAILED
 
 
 def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
@@ -311,13 +303,10 @@ def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
     return agent
 
 
-def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
+def _updated(agent: InstalledAgent, entry: RegistryEntry, index: AgentIndex, require_hash: bool) -> bool:
     """Update one agent; a failure leaves the installed version, and does not stop the others."""
     from accord_tools.registry.install_agent import InstallOptions
 
-    entry = index.find(agent.id)
-    if entry is None:
-        return False
     kind = agent.kind if agent.kind in entry.kinds else None
     try:
         new = install_shown(entry, index, InstallOptions(kind=kind, require_hash=require_hash))
@@ -330,7 +319,7 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
         later = "; the old version is in use, and will be removed later" if in_use else ""
         print_line(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
     else:
-        print_line(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
+        print_line(f"{agent.id} stays at {new.version}: {entry.version} cannot be installed here yet.")
     return True
 
 
@@ -350,20 +339,19 @@ def which_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an agent's name, as after -a")
 
 
-def run_which(options: argparse.Namespace) -> int:
+def run_which(options: argparse.Namespace) -> None:
     """Print the command that a name means."""
     from accord_tools.configuration.resolve_agent import resolve
 
     settings = resolve(options.name, offline=True)
     print_line(settings.url or shlex.join(settings.words))
-    return ENDED_WELL
 
 
 def lock_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; by default those of the file, or all")
 
 
-def run_lock(options: argparse.Namespace) -> int:
+def run_lock(options: argparse.Namespace) -> None:
     """Write the installed versions into .accord/agents.lock."""
     path = lock_path()
     old = downloads.read_lock(path) if path.exists() else {}
@@ -382,7 +370,6 @@ def run_lock(options: argparse.Namespace) -> int:
         locked[agent.id] = downloads.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
     downloads.write_lock(path, list(locked.values()))
     print_line(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
-    return ENDED_WELL
 
 
 def lock_path() -> Path:
@@ -398,10 +385,9 @@ def forget_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="ID", help="the agent")
 
 
-def run_forget(options: argparse.Namespace) -> int:
+def run_forget(options: argparse.Namespace) -> None:
     """Forget the checksums of an agent's versions that were installed here."""
     count = downloads.forget(options.name)
     if count == 0:
         raise WrongUsage(f"no checksum of {options.name!r} is remembered")
     print_line(f"Forgot {count} checksums of {options.name}.")
-    return ENDED_WELL

@@ -22,7 +22,7 @@ from accord_tools.cli.agent_setup import described_file
 from accord_tools.cli.agents.installable_agents import remove_installed
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.permission_options import ALLOW
 from accord_tools.configuration import agents_file
 from accord_tools.configuration.agent_settings import AgentSettings, is_path, without_secrets
@@ -42,13 +42,13 @@ def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.S
     option(parser, "--json", "print JSON; the values of variables are left out", default=default)
 
 
-def run_list(options: argparse.Namespace) -> int:
+def run_list(options: argparse.Namespace) -> None:
     """List the agents."""
     known, installed = known_agents(), list(all_installed())
     if options.json:
         named = [_plain(agent) for agent in known]
         print_json([*named, *map(_plain_installed, installed)])
-        return ENDED_WELL
+        return
     rows = [_row(agent) for agent in known]
     rows += [_installed_row(agent, _listed()) for agent in installed]
     if not rows:
@@ -59,7 +59,6 @@ def run_list(options: argparse.Namespace) -> int:
     for file in known.files:
         trusted = "" if is_trusted(file) else " (not trusted: read it, then run: accord agents trust)"
         print_line(f"{file.owner}'s file: {file.path}{trusted}")
-    return ENDED_WELL
 
 
 def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
@@ -166,7 +165,7 @@ def _project_argument(parser: argparse.ArgumentParser) -> None:
     option(parser, "--project", "change the project's file instead of your own")
 
 
-def run_add(options: argparse.Namespace) -> int:
+def run_add(options: argparse.Namespace) -> None:
     if [bool(options.agent), bool(options.url), bool(options.registry)].count(True) != 1:
         raise WrongUsage("give either --url URL, --registry ID or a command: accord agents add NAME -- COMMAND")
     config = dict(_pair("--set", given) for given in options.settings)
@@ -198,31 +197,28 @@ def run_add(options: argparse.Namespace) -> int:
         agents_file.set_default(path, options.name)
     _trust_own_change(options)
     print_line(f"Added {options.name} to {path}. Try: accord info {options.name}")
-    return ENDED_WELL
 
 
-def run_remove(options: argparse.Namespace) -> int:
+def run_remove(options: argparse.Namespace) -> None:
     path = _file(options)
     if not options.project and options.name not in known_agents().names and remove_installed(options.name):
-        return ENDED_WELL
+        return
     agents_file.remove_agent(path, options.name)
     _trust_own_change(options)
     print_line(f"Removed {options.name} from {path}.")
-    return ENDED_WELL
 
 
-def run_default(options: argparse.Namespace) -> int:
+def run_default(options: argparse.Namespace) -> None:
     known = known_agents()
     if options.name is None and not options.none:
         name = next((agent.name for agent in known if agent.is_default), None)
         print_line("No default: the built-in demo agent is used." if name is None else name)
-        return ENDED_WELL
+        return
     if options.name is not None and options.name not in known.names:
         raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
     path = _file(options)
     agents_file.set_default(path, None if options.none else options.name)
     _trust_own_change(options)
-    return ENDED_WELL
 
 
 def _trust_own_change(options: argparse.Namespace) -> None:
@@ -283,12 +279,11 @@ def trust_arguments(_parser: argparse.ArgumentParser) -> None:
     """Add nothing: there is one such file."""
 
 
-def run_trust(_options: argparse.Namespace) -> int:
+def run_trust(_options: argparse.Namespace) -> None:
     if (file := known_agents().project) is None:
         raise WrongUsage("no project's file: no .accord/agents.toml in this folder or above it")
     trust(file)
     print_line("\n".join([f"Trusted, as long as it does not change: {file.path}", *described_file(file)]))
-    return ENDED_WELL
 
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -296,7 +291,7 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an agent's name, as after -a")
 
 
-def run_export(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> None:
     """Print the settings with which another client starts an agent."""
     from accord_tools.configuration.other_clients import settings_file, snippet
     from accord_tools.configuration.resolve_agent import resolve
@@ -313,7 +308,6 @@ def run_export(options: argparse.Namespace) -> int:
     name = options.name.removeprefix("registry:").partition("@")[0]
     print_json(snippet(options.client, name, settings))
     print_error(f"Add this to {settings_file(options.client)}.")
-    return ENDED_WELL
 
 
 def _print_omitted(settings: AgentSettings, env: dict[str, str]) -> None:
@@ -331,7 +325,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--dry-run", "only print what would be added")
 
 
-def run_import(options: argparse.Namespace) -> int:
+def run_import(options: argparse.Namespace) -> None:
     """Add the agents of another client's settings to your file."""
     from accord_tools.configuration.other_clients import read_agents, settings_file
 
@@ -356,4 +350,3 @@ def run_import(options: argparse.Namespace) -> int:
         print_error(f"note: {label(problem, 300)}")
     if not found:
         print_line(f"{path} has no agents.")
-    return ENDED_WELL

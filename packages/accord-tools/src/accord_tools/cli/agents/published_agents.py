@@ -119,7 +119,7 @@ def build_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--hash", "download archives that have no sha256, and add it")
 
 
-def run_build(options: argparse.Namespace) -> int:
+def run_build(options: argparse.Namespace) -> None:
     """Build registry.json and the icons from a folder of agents."""
     from accord_tools.registry.publish_registry import build as build_files
 
@@ -134,7 +134,6 @@ def run_build(options: argparse.Namespace) -> int:
     except OSError as error:
         raise WrongUsage(f"cannot write {options.output}: {error.strerror}") from error
     print_line(f"Wrote {written[0]} with {counted(len(sources), 'agent')}, and {counted(len(written) - 1, 'icon')}.")
-    return ENDED_WELL
 
 
 def _hash_of(archive: str) -> str:
@@ -155,7 +154,7 @@ def new_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--in DIR", "the registry's folder", dest="parent", default=".")
 
 
-def run_new(options: argparse.Namespace) -> int:
+def run_new(options: argparse.Namespace) -> None:
     """Write an entry, an icon and a job that checks them."""
     from accord_tools.registry.entry_rules import SKELETON
 
@@ -178,7 +177,6 @@ def run_new(options: argparse.Namespace) -> int:
         raise WrongUsage(f"cannot write {folder}: {error.strerror}") from error
     print_line(f"Wrote {folder}/agent.json and icon.svg, and {job}. Fill them in, then:")
     print_line(f"  accord agents check {shlex.quote(str(folder))}\n  accord agents verify {shlex.quote(str(folder))}")
-    return ENDED_WELL
 
 
 def _skeleton(options: argparse.Namespace) -> dict[str, object]:
