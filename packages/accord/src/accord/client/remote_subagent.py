@@ -35,7 +35,6 @@ from accord.session import Observer, SessionState, SubagentState, ToolCallState,
 
 if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession
-    from accord.dialects.v2_as_v1 import UpdateView
 
 
 MOST_TRANSCRIPTS = 64
@@ -73,12 +72,6 @@ class RemoteSubagent:
         self._remote = remote
         self._is_open = True
         self._listeners = UpdateListeners(remote._limits.reply)
-        self._view: UpdateView | None = None
-        """The view of its updates for readers, in version 2."""
-        if remote.version == 2:
-            from accord.dialects.v2_as_v1 import UpdateView
-
-            self._view = UpdateView(self.state)
 
     def __repr__(self) -> str:
         return f"RemoteSubagent({shortened(self.title or self.id)!r}, {self.status or 'unknown'})"
@@ -147,7 +140,7 @@ class RemoteSubagent:
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("subagent.on_change()", observer)
-        return (self.state if self._view is None else self._view).on_change(observer)
+        return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """Return the tool call with this id; None if the id is unknown."""
@@ -207,12 +200,10 @@ class RemoteSubagent:
     def _received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of the subagent, with the JSON of its notification's params."""
         size = len(memoryview(params))
-        if self._view is not None:
-            shown = self._view.fold(update, size)
-        else:
-            shown = [self.state.as_read(update) if update.__class__ in V1_ONLY else update]
-            self.state.add(shown[0], size)
-        for each in shown:
+        if update.__class__ in V1_ONLY:
+            update = self.state.as_read(update)
+        shown = self.state.add(update, size)
+        for each in (update,) if shown is None else shown:
             self._listeners.put(each, size)
             self._table.main._subagent_said(SubagentSaid(self, each), size)
 

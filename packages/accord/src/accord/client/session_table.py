@@ -217,7 +217,7 @@ class Sessions:
                     self._remote._failed("", result)
                     begun.set_exception(result)
                     return
-                session = self._enter(result.session_id, setup, is_new=True)
+                session = self._enter(result.session_id, setup)
                 session._opened(result)
                 self._deliver_early(session)
                 begun.set_result(session)
@@ -282,7 +282,7 @@ class Sessions:
         key = v1.SessionId(session_id)
         if key in self.open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
-        session = self._enter(key, setup, is_new=False)
+        session = self._enter(key, setup)
         self._deliver_early(session)
         try:
             session._opened(await self._remote._open_session(session._reopening(kind, initial)))
@@ -294,13 +294,13 @@ class Sessions:
             raise
         return session
 
-    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> RemoteSession:
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> RemoteSession:
         if self._remote.version == 1:
             session = RemoteSession(self._remote, session_id, setup)
         else:
             from accord.client.v2_session import V2Session
 
-            session = V2Session(self._remote, session_id, setup, is_new=is_new)
+            session = V2Session(self._remote, session_id, setup)
         if setup.editor is not None:
             setup.editor[0].belongs_to(session)
         for extension in self._remote._client.extensions:

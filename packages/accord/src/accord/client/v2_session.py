@@ -1,7 +1,7 @@
 """`V2Session`: the turns of a session whose agent speaks version 2.
 
     prompt ──▶ Reply ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
-    update ──▶ `V2TurnTracker`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
+    update ──▶ `V2TurnTracker`, then folded into `state` ──▶ every open turn, or `updates()`
 
 Several turns may be open at once, and each gets every update from its beginning on. Updates while none is open are from
 work that the agent began itself, or from background work: `updates()` has them.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,22 +23,19 @@ from msgspec import Raw
 
 from accord.client.remote_session import RemoteSession, SessionSetup
 from accord.client.reply import Outcome, Reply, UpdateBuffer
-from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
-from accord.dialects.v2_as_v1 import UpdateView
+from accord.client.v2_turn_tracker import TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, Overflow, PeerError
-from accord.mistakes import check_callable
 from accord.schema import codec, v1, v2
 from accord.schema.base import JsonObject
 from accord.schema.sendable import check_meta
-from accord.session import Observer, Speaker
 
 if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
 
 log = logging.getLogger("accord")
 
-STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
-"""The updates that make up most of the traffic, and their speakers."""
+STREAMED = (v2.AgentMessageChunk, v2.AgentThoughtChunk)
+"""The updates that make up most of the traffic."""
 PROMPT = v2.PromptRequest.__method__
 UNKNOWN_REASON = "unknown"
 """The stop reason of work whose agent does not report one."""
@@ -52,14 +49,14 @@ class _HeldUpdate(NamedTuple):
     size: int
 
 
-class _OpenTurn:
+class _OpenTurn(TrackedPrompt):
     """A turn that is not done, and the updates that may turn out to be its own."""
 
-    __slots__ = ("copy", "kept", "prompt", "turn")
+    __slots__ = ("copy", "kept", "turn")
 
-    def __init__(self, turn: Reply, prompt: TrackedPrompt) -> None:
+    def __init__(self, turn: Reply) -> None:
+        super().__init__()
         self.turn = turn
-        self.prompt = prompt
         self.kept: deque[_HeldUpdate] = deque()
         """Updates that may belong to it, if its message was among them."""
         self.copy: int | None = None
@@ -72,25 +69,23 @@ class V2Session(RemoteSession):
     _answers_are_receipts = True
     _update_type = v2.SessionUpdate
 
-    def __init__(self, remote: RemoteAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
+    def __init__(self, remote: RemoteAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
         super().__init__(remote, session_id, setup)
-        self._tracker = V2TurnTracker(is_new=is_new)
-        self._open: list[_OpenTurn] = []
+        self._tracker: V2TurnTracker[_OpenTurn] = V2TurnTracker()
         self._only: Reply | None = None
         """The only open turn, if only that turn and the state need its updates."""
-        self._view = UpdateView(self.state)
 
     # Turns
 
     def _send(self, turn: Reply) -> None:
         # A prompt with a key of the caller may be another attempt, whose message exists already.
-        is_shown_at_once = not self._open and turn._idempotency_key is None
+        is_shown_at_once = not self._tracker.prompts and turn._idempotency_key is None
         peer = self._remote.peer
         key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
         posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
         turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self._remote._limits.reply))
-        opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
-        self._open.append(opened)
+        opened = _OpenTurn(turn)
+        self._tracker.sent(opened, len(self.state))
         self._note_only()
         if is_shown_at_once:
             opened.copy = self.state.add_prompt_copy(turn._prompt)
@@ -98,20 +93,20 @@ class V2Session(RemoteSession):
         posted.then(partial(self._receipt, opened))
 
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
-        turn, prompt = opened.turn, opened.prompt
+        turn = opened.turn
         if isinstance(result, Exception):
-            self._tracker.dropped(prompt)
+            self._tracker.dropped(opened)
             if opened.copy is not None:
                 self.state.drop_prompt(opened.copy)
             self._close_turn(opened, _as_v1(result))
             self._remote._failed(self.id, result)
             return
-        end = self._tracker.received_receipt(prompt, result.message_id, len(self.state))
+        end = self._tracker.received_receipt(opened, result.message_id, len(self.state))
         turn._was_inserted(result.message_id)
         if opened.copy is not None:
             self.state.name_prompt(opened.copy, result.message_id)
         if opened.kept:
-            begun = self._tracker.number if prompt.begun is None else prompt.begun.number
+            begun = self._tracker.number if opened.begun is None else opened.begun.number
             for kept in opened.kept:
                 if kept.number >= begun:
                     self._give(turn, kept.update, kept.size)
@@ -124,7 +119,7 @@ class V2Session(RemoteSession):
             self._tell_to_cancel()
 
     def _done(self, opened: _OpenTurn, end: WorkEnd) -> None:
-        begun = opened.prompt.begun
+        begun = opened.begun
         if begun is not None:
             opened.turn._begin(begun.place)
             if end.stop_reason == "refusal":
@@ -134,9 +129,7 @@ class V2Session(RemoteSession):
         self._close_turn(opened, _result_of(end), end.at.place)
 
     def _close_turn(self, opened: _OpenTurn, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
-        if opened in self._open:
-            self._open.remove(opened)
-            self._note_only()
+        self._note_only()
         opened.turn._answered(result, ends_at)
         if isinstance(result, PeerError):
             self._remote._failed(self.id, result)
@@ -145,25 +138,25 @@ class V2Session(RemoteSession):
 
     def _note_only(self) -> None:
         """Note whether the updates to come concern one turn alone, which is how most turns are."""
-        first = self._open[0] if len(self._open) == 1 else None
-        is_simple = first is not None and not (first.kept or first.turn._keeps_wire or self._view.observers)
-        self._only = first.turn if first is not None and is_simple else None
+        prompts = self._tracker.prompts
+        is_simple = len(prompts) == 1 and not (prompts[0].kept or prompts[0].turn._keeps_wire)
+        self._only = prompts[0].turn if is_simple else None
 
     def _is_turn(self, turn: Reply) -> bool:
         """Whether the agent may still work on the turn's prompt."""
-        return any(opened.turn is turn for opened in self._open)
+        return any(opened.turn is turn for opened in self._tracker.prompts)
 
     @property
     def is_busy(self) -> bool:
         """Whether the agent works, or a prompt is not done."""
-        return bool(self._open or self._late.waiting or self._tracker.is_working)
+        return bool(self._tracker.prompts or self._late.waiting or self._tracker.is_working)
 
     # Cancelling
 
     async def cancel(self, *, meta: JsonObject | None = None) -> Outcome | None:
         """Cancel the agent's work and all prompts, and wait for the end of the first one; None without one."""
         check_meta("session.cancel(meta=...)", meta)
-        turns = [*(opened.turn for opened in self._open), *self._late.waiting]
+        turns = [*self._current_turns(), *self._late.waiting]
         if not turns:
             if self._tracker.is_working:
                 self._tell_to_cancel(meta)
@@ -178,14 +171,14 @@ class V2Session(RemoteSession):
 
     def _cancel_turn(self, turn: Reply, meta: JsonObject | None = None) -> None:
         """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
-        opened = next((it for it in self._open if it.turn is turn), None)
+        opened = next((it for it in self._tracker.prompts if it.turn is turn), None)
         if opened is None:  # it waits for the agent's restart
             self._send_cancel(meta)
             return
-        is_waiting = opened.prompt.receipt is None
+        is_waiting = opened.receipt is None
         if is_waiting:
             turn._withdraw()
-        if not is_waiting or (opened.prompt.sent_while_idle and self._tracker.is_working):
+        if not is_waiting or (opened.sent_while_idle and self._tracker.is_working):
             # An agent may send the receipt last: work that began after this prompt was sent is its own.
             self._tell_to_cancel(meta)
 
@@ -193,7 +186,7 @@ class V2Session(RemoteSession):
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
-            if not self._tracker.is_working and any(it.prompt.receipt is not None for it in self._open):
+            if not self._tracker.is_working and any(it.receipt is not None for it in self._tracker.prompts):
                 # An agent need not send `idle` for work that it has not begun, or has ended without our noticing. It
                 # has received the cancellation when it answers a later request, with a result or an error.
                 asked = self._remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
@@ -204,8 +197,8 @@ class V2Session(RemoteSession):
         """End the cancelled prompts that the agent does not work on."""
         if self._tracker.is_working:
             return  # an `idle` will follow
-        for opened in [it for it in self._open if it.turn._cancelled and it.prompt.receipt is not None]:
-            self._tracker.dropped(opened.prompt)
+        for opened in [it for it in self._tracker.prompts if it.turn._cancelled and it.receipt is not None]:
+            self._tracker.dropped(opened)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
 
     def _send_cancel(self, meta: JsonObject | None = None) -> None:  # noqa: ARG002
@@ -218,105 +211,60 @@ class V2Session(RemoteSession):
     def _received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
-        turn = self._only
-        if turn is None:
-            self._received_any(update, size, params)
-            return
-        kind = update.__class__
-        if (speaker := STREAMED.get(kind)) is None:
-            if kind is v2.SessionStateUpdate:
-                self._received_state(turn, update, size)
-            elif kind is v2.ToolCallProgress:
-                self._tracker.number += 1
-                self.state.add(update, size)
-                self._give(turn, update, size)
-            else:
-                self._received_any(update, size, params)
-            return
-        content = update.content
-        if content.__class__ is not v2.TextContent or content.meta is not None or content.annotations is not None:
-            self._received_any(update, size, params)
-            return
-        # Plain text, which is most of the traffic: a further call would cost each chunk 3 %.
-        message_id, view = update.message_id, self._view
-        if view.last != (speaker, message_id):
-            view.begin(speaker, message_id)
-            self._tracker.spoke = True
-        self._tracker.number += 1
-        self.state.append_text(speaker, update, size)
-        try:
-            turn._unread.put(update, size)
-        except Overflow as overflow:
-            turn._overflowed(overflow)
-
-    def _received_state(self, turn: Reply, update: v2.SessionStateUpdate, size: int) -> None:
-        """Apply the session's state for the only open turn; readers get it unchanged."""
-        ended = self._tracker.received_state(update, len(self.state) if update.state == IDLE else 0)
-        try:
+        tracker, only = self._tracker, self._only
+        if only is not None and update.__class__ in STREAMED:
+            tracker.number += 1
+            tracker.spoke = True
             self.state.add(update, size)
-            self._give(turn, update, size)
-        finally:
-            self._received_end(ended)
-
-    def _received_any(self, update: Any, size: int, params: bytes | Raw) -> None:
-        """Take an update for any number of open turns."""
-        ended = self._tracker.received(update, len(self.state))
+            try:  # as in `_give`: a further call would cost each chunk 3 %
+                only._unread.put(update, size)
+            except Overflow as overflow:
+                only._overflowed(overflow)
+            return
+        turns = tracker.prompts
+        ended = tracker.received(update, len(self.state))
         try:
-            shown = self._view.fold(update, size)
-            if (only := self._only) is not None:
+            shown = self.state.add(update, size)
+            if shown is None:
+                shown = (update,)
+            if only is not None:
                 for each in shown:
                     self._give(only, each, size)
-            elif self._open:
-                self._deliver(shown, size, params)
+            elif turns:
+                self._deliver(turns, shown, size, params)
             else:
                 for each in shown:
                     self._received_outside(each, size)
         finally:  # an observer that raises must not leave a turn without its end
-            self._received_end(ended)
+            if ended is not None:
+                end, done = ended
+                if done:
+                    self._forget_updates(end)
+                for opened in done:
+                    self._done(opened, end)
+            if self._idle_waiters and not tracker.is_working:
+                self._settle()
 
-    def _received_end(self, ended: tuple[WorkEnd, Sequence[TrackedPrompt]] | None) -> None:
-        """Finish the turns that an update has ended, and wake the tasks that wait until the agent is idle."""
-        if ended is not None:
-            end, prompts = ended
-            if prompts:
-                self._forget_updates(end)
-            for opened in [it for it in self._open if it.prompt in prompts]:
-                self._done(opened, end)
-        if self._idle_waiters and self._tracker.activity == IDLE:
-            self._settle()
-
-    def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
-        check_callable("session.on_change()", observer)
-        end = self._view.on_change(observer)
-        self._note_only()
-
-        def stop() -> None:
-            end()
-            self._note_only()
-
-        return stop
-
-    def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
+    def _deliver(self, turns: Sequence[_OpenTurn], shown: Sequence[Any], size: int, params: bytes | Raw) -> None:
         """Pass an update to the open turns that it belongs to, and keep it for those that it may belong to."""
-        is_alone = len(self._open) == 1
+        is_alone = len(turns) == 1
         tells = self._tracker.tells_messages
-        for opened in list(self._open):
-            turn, prompt = opened.turn, opened.prompt
-            updates: list[Any] = [codec.update_json(params)] if turn._keeps_wire else shown
-            if is_alone or prompt.begun is not None or not (tells or prompt.receipt is None):
+        for opened in list(turns):
+            turn = opened.turn
+            updates = [codec.update_json(params)] if turn._keeps_wire else shown
+            if is_alone or opened.begun is not None or not (tells or opened.receipt is None):
                 if opened.kept:
                     self._give_updates(opened)
                 for each in updates:
                     self._give(turn, each, size)
-            elif prompt.receipt is None and not (tells and self._tracker.unclaimed is None):
+            elif opened.receipt is None and not (tells and self._tracker.unclaimed is None):
                 opened.kept += [_HeldUpdate(self._tracker.number, each, size) for each in updates]
 
     def _forget_updates(self, end: WorkEnd) -> None:
         """Forget updates that cannot belong to the waiting prompts: they came from work that has ended."""
         first = self._tracker.unclaimed
-        for opened in self._open:
-            while opened.kept and opened.prompt.begun is None and opened.kept[0].number < (first or end.at.number + 1):
+        for opened in self._tracker.prompts:
+            while opened.kept and opened.begun is None and opened.kept[0].number < (first or end.at.number + 1):
                 opened.kept.popleft()
 
     def _give_updates(self, opened: _OpenTurn) -> None:
@@ -327,14 +275,9 @@ class V2Session(RemoteSession):
 
     def _current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now: all that are open."""
-        return [opened.turn for opened in self._open]
+        return [opened.turn for opened in self._tracker.prompts]
 
     # Life
-
-    def _forget(self) -> None:
-        """Forget the conversation, before the agent replays it."""
-        super()._forget()
-        self._view.clear()
 
     def _opened(self, response: Any) -> None:
         """Take the settings that the agent opened the session with."""
@@ -351,16 +294,13 @@ class V2Session(RemoteSession):
 
     def _connection_ended(self, error: Exception) -> None:
         """Fail the turns whose prompts the agent had accepted; the others have failed with their requests."""
-        self._tracker.drop_all()
-        for opened in list(self._open):
+        for opened in self._tracker.drop_all():
             self._close_turn(opened, error)
 
     async def _ended(self) -> None:
         """End the session here: it was closed, or its connection has ended for good."""
-        self._turns.extend(opened.turn for opened in self._open)
-        self._open.clear()
+        self._turns.extend(opened.turn for opened in self._tracker.drop_all())
         self._note_only()
-        self._tracker.drop_all()
         await super()._ended()
 
 

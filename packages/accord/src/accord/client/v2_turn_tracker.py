@@ -23,7 +23,7 @@ of work that the agent began itself is not the end of a prompt that still waits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ from accord.schema.base import Unknown
 from accord.session import updates
 
 IDLE = "idle"
+SPEECH = (v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.AgentMessage)
 
 
 class UpdateMark(msgspec.Struct, frozen=True):
@@ -63,10 +64,10 @@ class TrackedPrompt:
 
     __slots__ = ("begun", "message_id", "receipt", "sent", "sent_while_idle")
 
-    def __init__(self, sent: UpdateMark, *, sent_while_idle: bool) -> None:
-        self.sent = sent
+    def __init__(self) -> None:
+        self.sent: UpdateMark
         """The time of sending."""
-        self.sent_while_idle = sent_while_idle
+        self.sent_while_idle: bool
         """Whether the agent did nothing when it was sent."""
         self.message_id: str | None = None
         """The id of its message; None before the receipt."""
@@ -76,15 +77,18 @@ class TrackedPrompt:
         """The place where its message was first reported; None before."""
 
 
-class V2TurnTracker:
+PromptT = TypeVar("PromptT", bound=TrackedPrompt)
+
+
+class V2TurnTracker(Generic[PromptT]):
     """The foreground work of one session, and the prompts that are not done."""
 
-    def __init__(self, *, is_new: bool) -> None:
+    def __init__(self) -> None:
         self.number = 0
         """The number of the last update."""
-        self.activity: str | None = IDLE if is_new else None
-        """The state of the session in the protocol's words; None if the agent has not sent it yet."""
-        self.prompts: list[TrackedPrompt] = []
+        self.is_working = False
+        """Whether the agent works, or waits for the user to continue; also when it lost track of that."""
+        self.prompts: list[PromptT] = []
         """The prompts that are not done, in the order in which they were sent."""
         self.spoke = False
         """Whether the agent began a message since the last end of work and the last prompt; the caller may set it."""
@@ -108,11 +112,6 @@ class V2TurnTracker:
         """The last end of work that ended a prompt whose message was not reported."""
 
     @property
-    def is_working(self) -> bool:
-        """Whether the agent works, or waits for the user to continue; also when it lost track of that."""
-        return self.activity not in (None, IDLE)
-
-    @property
     def unclaimed(self) -> int | None:
         """Return the number of the first message of the user that may belong to a prompt without a receipt; None if
         none.
@@ -121,15 +120,15 @@ class V2TurnTracker:
 
     # Prompts
 
-    def sent(self, place: int = 0) -> TrackedPrompt:
+    def sent(self, prompt: PromptT, place: int) -> None:
         """A prompt was sent; `place` is the length of the timeline then."""
-        prompt = TrackedPrompt(UpdateMark(self.number, place), sent_while_idle=not self.prompts and not self.is_working)
+        prompt.sent = UpdateMark(self.number, place)
+        prompt.sent_while_idle = not self.prompts and not self.is_working
         self.spoke = False
         self.prompts.append(prompt)
         self._without_receipt += 1
-        return prompt
 
-    def received_receipt(self, prompt: TrackedPrompt, message_id: str, place: int) -> WorkEnd | None:
+    def received_receipt(self, prompt: PromptT, message_id: str, place: int) -> WorkEnd | None:
         """Note the receipt of a prompt; returns the end of its work if that has come before."""
         prompt.message_id, prompt.receipt = message_id, UpdateMark(self.number, place)
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
@@ -137,7 +136,7 @@ class V2TurnTracker:
         if prompt.begun is not None:
             self.tells_messages = True
             begun = prompt.begun.number
-            ended = next((end for end in self._ends if end.at.number > begun), None)
+            ended = next((end for end in self._ends if end.at.number > begun), None) if self._ends else None
         else:
             ended = self._claim(prompt)
             self._inserted = self._inserted or ended is None
@@ -167,17 +166,17 @@ class V2TurnTracker:
             return last
         return None
 
-    def dropped(self, prompt: TrackedPrompt) -> None:
+    def dropped(self, prompt: PromptT) -> None:
         """A prompt was refused, withdrawn, or is not waited for any more."""
         if prompt in self.prompts:
             self.prompts.remove(prompt)
             self._without_receipt -= prompt.receipt is None
         self._forget()
 
-    def drop_all(self) -> list[TrackedPrompt]:
+    def drop_all(self) -> list[PromptT]:
         """Forget the agent's work at the end of the connection, and return the prompts that were not done."""
         dropped, self.prompts = self.prompts, []
-        self.activity, self._inserted, self._without_receipt = None, False, 0
+        self.is_working, self._inserted, self._without_receipt = False, False, 0
         self._forget()
         return dropped
 
@@ -191,21 +190,23 @@ class V2TurnTracker:
 
     # Updates
 
-    def received(self, update: v2.SessionUpdate, place: int) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
+    def received(self, update: Any, place: int) -> tuple[WorkEnd, Sequence[PromptT]] | None:
         """Take the next update; `place` is the length of the timeline before it.
 
         Returns the end of work that this update reports, with the prompts that it ends; None for any other update.
         """
+        self.number += 1
         kind = update.__class__
         if kind is v2.SessionStateUpdate:
-            return self.received_state(update, place)  # type: ignore[arg-type]
-        self.number += 1
-        if kind is v2.AgentMessageChunk or kind is v2.AgentMessage or kind is v2.AgentThoughtChunk:
+            if update.state == IDLE:
+                return self._idle(update, place)
+            self._works()
+        elif kind in SPEECH:
             self.spoke = True
-        elif kind is v2.UserMessageChunk or kind is v2.UserMessage:
-            self._user_message(update.message_id, place)  # type: ignore[union-attr]
-        elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:  # type: ignore[union-attr]
-            self._works(str(update.raw.get("state", "unknown")))  # type: ignore[union-attr]
+        elif kind is v2.UserMessage or kind is v2.UserMessageChunk:
+            self._user_message(update.message_id, place)
+        elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:
+            self._works()
         return None
 
     def _user_message(self, message_id: str, place: int) -> None:
@@ -219,15 +220,8 @@ class V2TurnTracker:
         if self._without_receipt and message_id not in self._reported:
             self._reported[message_id] = UpdateMark(self.number, place)
 
-    def received_state(
-        self, update: v2.SessionStateUpdate, place: int
-    ) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
-        """Note a state of the session; returns what `received` returns."""
-        self.number += 1
-        if update.state != IDLE:
-            self._works(update.state)
-            return None
-        is_bare, self.activity = not self.is_working, IDLE
+    def _idle(self, update: v2.SessionStateUpdate, place: int) -> tuple[WorkEnd, Sequence[PromptT]] | None:
+        is_bare, self.is_working = not self.is_working, False
         if is_bare and (update.stop_reason is None or not self._may_have_worked):
             return None
         self._inserted = self.spoke = False
@@ -247,10 +241,10 @@ class V2TurnTracker:
                 prompt.begun = prompt.receipt
         return end, done
 
-    def _works(self, activity: str) -> None:
+    def _works(self) -> None:
         if not self.is_working:
             self._began = self.number
-        self.activity, self._tells_work = activity, True
+        self.is_working = self._tells_work = True
 
     @property
     def _may_have_worked(self) -> bool:

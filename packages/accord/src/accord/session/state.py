@@ -195,39 +195,28 @@ class SessionState:
         self._room = self._limit or 0
         """Bytes that may still arrive before the sizes are checked."""
 
-    def add(self, update: Update, size: int = 0) -> None:
-        """Fold in the next update of either version; `size` is its length in bytes, which counts towards the limit."""
-        kind = update.__class__
-        if (fold := self._folds.get(kind)) is not None:
-            fold(self, update)
-        else:
-            self._add_other(update)
-        # As in `append_text`: a call here would cost each update of a stream 2 % of its time.
-        if self._limit is not None:
-            self._room -= size + WEIGHT
-            if self._room < 0:
-                self._forget(self._limit)
-        if self._observers:
-            self._tell(update)
+    def add(self, update: Update, size: int = 0) -> Sequence[updates.Update] | None:
+        """Fold in the next update of either version; `size` is its length in bytes, which counts towards the limit.
 
-    def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
-        """`add` for a chunk of version 2 that is known to be plain text."""
-        content: Any = chunk.content
-        message_id: Any = chunk.message_id
-        self._append_text(speaker, message_id, content.text)
+        Returns the updates that readers and observers get instead of a message that was sent whole; else None.
+        """
+        fold = self._folds.get(update.__class__)
+        shown = self._add_other(update) if fold is None else fold(self, update)
         if self._limit is not None:
             self._room -= size + WEIGHT
             if self._room < 0:
                 self._forget(self._limit)
         if self._observers:
-            self._tell(chunk)
+            for each in (update,) if shown is None else shown or (None,):
+                self._tell(each)
+        return shown
 
     def add_all(self, updates: Iterable[Update]) -> None:
         """Fold in several updates."""
         for update in updates:
             self.add(update)
 
-    def _add_other(self, update: Any) -> None:
+    def _add_other(self, update: Any) -> Sequence[updates.Update] | None:
         """Fold an update of a class that only one version has, or of an unknown kind."""
         if isinstance(update, Unknown):
             meant = self._meant_by(update)
@@ -235,10 +224,8 @@ class SessionState:
                 self.unknown.append(update)
             else:
                 self.add(meant)
-        elif getattr(update, "as_update", None) is not None:
-            self._fold(self.as_read(update))
-        else:
-            self._fold(update)
+            return None
+        return self._fold(self.as_read(update) if getattr(update, "as_update", None) is not None else update)
 
     def _meant_by(self, update: Unknown) -> Any:
         """Return the update that an agent meant which mistook the version; None if it makes no sense there either.
@@ -270,16 +257,15 @@ class SessionState:
             return read
         return read if read.status in (UNSET, "completed") else replace(read, status="cancelled")
 
-    def _fold(self, update: Any) -> None:
+    def _fold(self, update: Any) -> Sequence[updates.Update] | None:
         """Fold an update. A class of one version is folded like its public form."""
         kind = update.__class__
         if (fold := self._folds.get(kind)) is None:
-            if issubclass(kind, updates.ContentChunk):  # one of version 2, where each chunk has an id that stays valid
-                fold = SessionState._append
-            else:
-                fold = next(self._folds[it] for it in kind.__mro__ if it in self._folds)
-            self._folds[kind] = fold
-        fold(self, update)
+            public = next(it for it in kind.__mro__ if it in self._folds)
+            fold = self._folds[kind] = self._folds[public]
+            if public in _SPEAKERS:
+                _SPEAKERS[kind] = _SPEAKERS[public]
+        return fold(self, update)
 
     def add_prompt(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt of the user, and return its place. If the agent repeats it as updates, they replace it.
@@ -321,7 +307,10 @@ class SessionState:
 
     def _copy_at(self, place: int) -> GrowingMessage | None:
         """The prompt at this place, if it was sent and its echo has not come."""
-        return next((it for it in self._not_echoed if it.place == place), None)
+        for copy in self._not_echoed:
+            if copy.place == place:
+                return copy
+        return None
 
     def drop_prompt(self, place: int) -> None:
         """Mark the prompt at this place as refused: the agent's answer was that it will not insert it."""
@@ -535,9 +524,14 @@ class SessionState:
         message.place = self._begin(message)
         return message
 
-    def _message(self, speaker: Speaker, message_id: MessageId | None) -> GrowingMessage:
-        """The message that a chunk belongs to."""
-        last = self._last
+    def _message(self, speaker: Speaker, chunk: updates.ContentChunk) -> GrowingMessage:
+        """The message that a chunk belongs to; the content of a sent prompt is removed."""
+        last, message_id = self._last, chunk.message_id
+        if chunk.__class__ not in _PUBLIC_CHUNKS and message_id is not None:  # version 2, where ids stay valid
+            message = self._message_with_id(speaker, message_id)
+            if message.is_ours:
+                self._replace(message, ())
+            return message
         if last is not None and last.speaker == speaker and last.is_ours:
             last.replace(())
             last.id, last.is_ours = message_id, False
@@ -555,7 +549,7 @@ class SessionState:
         """Add a chunk of a message."""
         message, speaker = self._last, _SPEAKERS[chunk.__class__]
         if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
-            message = self._message(speaker, chunk.message_id)
+            message = self._message(speaker, chunk)
         content, run = chunk.content, message.run
         if run is None or not isinstance(content, TextContent) or content.annotations or content.meta:
             message.add(content)
@@ -596,40 +590,36 @@ class SessionState:
         self._changed.add(known.place)
         return known
 
-    def _append(self, chunk: updates.ContentChunk) -> None:
-        """Append a chunk to the message with its id."""
-        content, speaker, message_id = chunk.content, _speaker(chunk), chunk.message_id
-        assert message_id is not None, "in version 2 every chunk has the id of its message"
-        if isinstance(content, TextContent) and content.annotations is None and content.meta is None:
-            self._append_text(speaker, message_id, content.text)
-        else:
-            self._growing_message(speaker, message_id).add(content)
+    def _put_message(
+        self, update: updates.UserMessage | updates.AgentMessage | updates.AgentThought
+    ) -> Sequence[updates.Update] | None:
+        """Change a message as a whole; returns it for those who read updates one by one, in chunks as in version 1.
 
-    def _put_message(self, update: updates.UserMessage | updates.AgentMessage | updates.AgentThought) -> None:
-        """Change a message as a whole."""
-        message = self._message_with_id(_speaker(update), update.message_id)
-        message.meta = patched_meta(message.meta, update.meta)
-        if update.content is not UNSET:
-            self._replace(message, update.content or ())
-
-    def _append_text(self, speaker: Speaker, message_id: MessageId, text: str) -> None:
-        """Append plain text to the message with this id."""
-        message = self._last
-        if message is None or message.id != message_id or message.speaker != speaker or message.is_ours:
-            message = self._growing_message(speaker, message_id)
-        run = message.run
-        if run is None:
-            message.add(TextContent(text))
-        else:
-            run.add(text)
-        self._changed.add(message.place)
-
-    def _growing_message(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
-        """Return the message with this id, to append to; the content of a sent prompt is removed."""
+        | the whole message | a reader gets |
+        |---|---|
+        | is new | a chunk for each of its blocks |
+        | continues what was there | a chunk with the rest; nothing if there is none |
+        | replaces what was there, or clears it | the update itself: what was read no longer holds |
+        """
+        speaker, message_id = _SPEAKERS[update.__class__], update.message_id
         message = self._message_with_id(speaker, message_id)
-        if message.is_ours:
-            self._replace(message, ())
-        return message
+        message.meta = patched_meta(message.meta, update.meta)
+        if update.content is UNSET:
+            return None
+        before, content = () if message.is_ours else message.read(), update.content or ()
+        self._replace(message, content)
+        if not content:
+            return None
+        if before:
+            if before == tuple(content):
+                return ()
+            if any(not isinstance(block, TextContent) for block in (*before, *content)):
+                return None
+            old, new = _text_of(before), _text_of(content)
+            if not new.startswith(old):
+                return None
+            content = [TextContent(new[len(old) :])] if new != old else ()
+        return [_CHUNKS[speaker](block, message_id, meta=update.meta or None) for block in content]
 
     def _replace(self, message: GrowingMessage, content: Sequence[ContentBlock]) -> None:
         """Replace a message's content."""
@@ -810,7 +800,7 @@ class SessionState:
     def _add_suggestions(self, update: updates.PromptSuggestionsUpdate) -> None:
         self.suggestions = update.suggestions
 
-    _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
+    _folds: ClassVar[dict[type, Callable[[SessionState, Any], Sequence[updates.Update] | None]]] = {
         updates.AgentMessageChunk: _add_chunk,
         updates.AgentThoughtChunk: _add_chunk,
         updates.UserMessageChunk: _add_chunk,
@@ -877,20 +867,21 @@ _SPEAKERS: dict[type, Speaker] = {
     updates.AgentMessageChunk: "agent",
     updates.AgentThoughtChunk: "thought",
     updates.UserMessageChunk: "user",
+    updates.AgentMessage: "agent",
+    updates.AgentThought: "thought",
+    updates.UserMessage: "user",
 }
-_SPEAKERS_BY_TAG: dict[str, Speaker] = {
-    "agent_message": "agent",
-    "agent_message_chunk": "agent",
-    "agent_thought": "thought",
-    "agent_thought_chunk": "thought",
-    "user_message": "user",
-    "user_message_chunk": "user",
+"""By the classes of messages and chunks. `_fold` adds the classes that only one version has."""
+_CHUNKS: dict[Speaker, Any] = {
+    "agent": updates.AgentMessageChunk,
+    "thought": updates.AgentThoughtChunk,
+    "user": updates.UserMessageChunk,
 }
+_PUBLIC_CHUNKS = frozenset(_CHUNKS.values())
 
 
-def _speaker(update: Any) -> Speaker:
-    """Return the speaker of a message or a chunk of either version's class."""
-    return _SPEAKERS_BY_TAG[update.__struct_config__.tag]
+def _text_of(blocks: Iterable[Any]) -> str:
+    return "".join(block.text for block in blocks)
 
 
 _NOTHING_YET = Message("user", ())

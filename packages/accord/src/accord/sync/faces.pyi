@@ -29,7 +29,6 @@ from accord.session.values import (
     SessionCursor,
     SessionMessageState,
     Snapshot,
-    Speaker,
     SubagentState,
     ToolCallState,
 )
@@ -123,8 +122,6 @@ class SessionState(ClientFace):
     @property
     def unknown(self) -> list[Unknown]:
         """Updates of kinds that this version of Accord does not know, unchanged."""
-    def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
-        """`add` for a chunk of version 2 that is known to be plain text."""
     def as_read(self, update: Any) -> Any:
         """Return the public form of an update that only version 1 has.
 

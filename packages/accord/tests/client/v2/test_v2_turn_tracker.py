@@ -13,13 +13,14 @@ from accord.schema import codec, v2
 class Told:
     """A session whose updates a test tells; it keeps how each prompt ended."""
 
-    def __init__(self, *, is_new: bool = True) -> None:
-        self.tracker = V2TurnTracker(is_new=is_new)
+    def __init__(self) -> None:
+        self.tracker = V2TurnTracker[TrackedPrompt]()
         self.prompts: dict[str, TrackedPrompt] = {}
         self.ends: dict[str, str | None] = {}
 
     def send(self, name: str) -> None:
-        self.prompts[name] = self.tracker.sent()
+        self.prompts[name] = TrackedPrompt()
+        self.tracker.sent(self.prompts[name], 0)
 
     def receipt(self, name: str) -> None:
         end = self.tracker.received_receipt(self.prompts[name], f"of {name}", 0)
@@ -87,9 +88,8 @@ ONE_PROMPT = {
 
 
 @pytest.mark.parametrize("script", ONE_PROMPT.values(), ids=ONE_PROMPT)
-@pytest.mark.parametrize("is_new", [True, False])
-def test_one_prompt_is_done_exactly_when_its_work_has_ended(script, is_new):
-    told = play(Told(is_new=is_new), script.rpartition(", ")[0])
+def test_one_prompt_is_done_exactly_when_its_work_has_ended(script):
+    told = play(Told(), script.rpartition(", ")[0])
     assert told.ends == {}, "not before the last step"
     play(told, script.rpartition(", ")[2])
     assert told.ends == {"a": "end_turn"}
