@@ -82,7 +82,7 @@ test: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS)
 
 test-all: $(VENV)/.test
-	@$(BIN)/python -m tests -n $(JOBS) --part all --seconds 20
+	@$(BIN)/python -m tests -n $(JOBS) --part all
 
 # What make test leaves out, a part of it that another commit changes: continuous integration runs it.
 test-sample: $(VENV)/.test

@@ -14,7 +14,7 @@ from accord.transports.process_transport import ProcessTransport
 
 AGENT = Path(__file__).with_name("memory_agent.py")
 SESSION = v1.SessionId("s")
-MANY = 1_000_000
+MANY = 300_000
 BIG = 60_000_000
 
 
@@ -62,7 +62,7 @@ class Reader:
 
 
 async def stuck():
-    """A million updates for a handler that is stuck until nothing is read any more."""
+    """Many updates for a handler that is stuck until nothing is read any more."""
     client = Reader()
     async with client.peer:
         await client.peer.initialize(v1.InitializeRequest(protocol_version=1))
@@ -123,7 +123,7 @@ async def big_out():
 
 
 async def long_link():
-    """A million messages over one link: updates, requests, cancelled requests, unknown methods, many sessions."""
+    """Many messages over one link: updates, requests, cancelled requests, unknown methods, many sessions."""
     client, agent = accord.Handlers(), accord.Handlers()
 
     @client.on(v1.SessionNotification)

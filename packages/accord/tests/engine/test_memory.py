@@ -16,7 +16,7 @@ pytestmark = [
 
 RUNS = Path(__file__).with_name("memory_runs.py")
 MB = 1_000_000
-MANY = 1_000_000
+MANY = 300_000
 BIG = 60 * MB
 BESIDE = 4 * MB
 """What a link takes beside a giant: buffers, and the garbage of the moment."""
@@ -30,7 +30,7 @@ def figures_of(run):
     return json.loads(done.stdout)
 
 
-def test_a_stuck_handler_behind_a_million_updates_costs_the_sender_time_and_not_us_memory():
+def test_a_stuck_handler_behind_many_updates_costs_the_sender_time_and_not_us_memory():
     figures = figures_of("stuck")
     assert figures["held"] > MB, "nothing was stuck"
     assert figures["while stuck"] < 100 * MB
@@ -51,7 +51,7 @@ def test_a_giant_is_in_memory_three_times_at_most_itself_included(way):
     assert figures.get("characters", BIG) >= BIG
 
 
-def test_a_link_of_a_million_messages_does_not_grow():
+def test_a_link_of_many_messages_does_not_grow():
     figures = figures_of("long_link")
     assert figures["messages"] >= MANY
     assert figures["late"]["blocks"] < figures["early"]["blocks"] + NOISE

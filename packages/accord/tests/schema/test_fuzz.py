@@ -20,7 +20,7 @@ from tests.schema.strategies import each_version
 
 CORPUS = Path(__file__).parent / "corpus"
 FRAGMENTS = [fragment.encode("latin-1") for fragment in json.loads((CORPUS / "fragments.json").read_text("utf-8"))]
-TEXTS = 200_000
+TEXTS = 40_000
 PARTS = 4
 
 
