@@ -13,6 +13,8 @@ import pytest
 from tests.waiting import wait_until
 
 SIZES = [(80, 24), (200, 50)]
+SMALL = pytest.mark.parametrize("size", SIZES[:1])
+LARGE = pytest.mark.parametrize("size", SIZES[1:])
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
@@ -57,8 +59,12 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-t", "chat")
 
     def sees(self, *texts):
+        def are_there():
+            screen = self.screen()
+            return all(text in screen for text in texts)
+
         try:
-            wait_until(lambda: all(text in self.screen() for text in texts))
+            wait_until(are_there)
         except AssertionError:
             raise AssertionError(f"{texts} are not on the screen:\n{self.screen()}") from None
         assert all(len(line) <= self._size[0] for line in self.screen().splitlines())

@@ -1,13 +1,11 @@
-"""The ten most used flows in a real terminal, at two sizes, with the built-in agent."""
+"""The ten most used flows in a real terminal, half of them in a small one, with the built-in agent."""
 
 import sys
 
-import pytest
-
-from tests.tui.real_terminal import SIZES, needs_tmux
+from tests.tui.real_terminal import LARGE, SMALL, needs_tmux
 from tests.waiting import wait_until
 
-pytestmark = [needs_tmux, pytest.mark.parametrize("size", SIZES)]
+pytestmark = needs_tmux
 
 
 def started(terminal, size, *arguments):
@@ -22,6 +20,7 @@ def asked_to_edit(it):
     it.sees("? Edit README.md", "+ And once more.")
 
 
+@LARGE
 def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
     it = started(terminal, size)
     it.send("hello")
@@ -30,6 +29,7 @@ def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
     wait_until(it.has_ended)
 
 
+@SMALL
 def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
@@ -45,6 +45,7 @@ def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
     it.sees("Undone: README.md", "enter send")
 
 
+@SMALL
 def test_a_change_is_denied_and_the_user_says_what_to_do_instead(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
@@ -55,6 +56,7 @@ def test_a_change_is_denied_and_the_user_says_what_to_do_instead(terminal, size)
     assert (it.project / "README.md").read_text() == "# Hi\n"
 
 
+@LARGE
 def test_a_command_is_allowed_and_its_output_and_exit_code_are_shown(terminal, size):
     it = started(terminal, size)
     it.send("/run sh -c 'echo $((6 * 7)) things; exit 3'")
@@ -63,6 +65,7 @@ def test_a_command_is_allowed_and_its_output_and_exit_code_are_shown(terminal, s
     it.sees("42 things", "exit code 3", "It ended with 3.")
 
 
+@SMALL
 def test_a_file_is_mentioned_by_letters_of_its_name(terminal, size):
     it = started(terminal, size)
     (it.project / "notes.txt").write_text("one\ntwo\n")
@@ -74,6 +77,7 @@ def test_a_file_is_mentioned_by_letters_of_its_name(terminal, size):
     it.sees("[file: README.md, 5 characters]", "You sent me")
 
 
+@LARGE
 def test_a_command_of_the_agent_is_completed(terminal, size):
     it = started(terminal, size)
     it.write("/think")
@@ -84,6 +88,7 @@ def test_a_command_of_the_agent_is_completed(terminal, size):
     it.sees("❯ /think", "▸")
 
 
+@SMALL
 def test_an_option_and_the_mode_are_changed(terminal, size):
     it = started(terminal, size)
     it.sees("Ask")
@@ -99,6 +104,7 @@ def test_an_option_and_the_mode_are_changed(terminal, size):
     it.sees("I change nothing.")
 
 
+@LARGE
 def test_a_session_is_opened_again_after_a_restart(terminal, size, tmp_path):
     agent = ("--", sys.executable, "-m", "accord", "demo", "--store", str(tmp_path / "sessions"))
     it = started(terminal, size, *agent)
@@ -116,6 +122,7 @@ def test_a_session_is_opened_again_after_a_restart(terminal, size, tmp_path):
     it.sees("❯ hello", "I am Accord's built-in agent", "2 Accord demo: Blue whales")
 
 
+@LARGE
 def test_a_turn_is_cancelled_and_a_queued_prompt_goes_back_to_the_editor(terminal, size):
     it = started(terminal, size)
     it.send("/slow 600")
@@ -129,6 +136,7 @@ def test_a_turn_is_cancelled_and_a_queued_prompt_goes_back_to_the_editor(termina
     it.sees("❯ hello", "I am Accord's built-in agent")
 
 
+@SMALL
 def test_a_session_is_forked_and_another_agent_is_started_beside_it(terminal, size):
     it = started(terminal, size)
     it.send("hello")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.real_terminal import SIZES, needs_tmux
+from tests.tui.real_terminal import needs_tmux
 from tests.waiting import wait_until
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")
@@ -76,9 +76,8 @@ def ssh(tmp_path):
         server.wait()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_turn_a_permission_and_a_new_size(terminal, ssh, size):
-    it = terminal(size, term="xterm", through=ssh, LC_ALL="C")
+def test_a_turn_a_permission_and_a_new_size(terminal, ssh):
+    it = terminal((80, 24), term="xterm", through=ssh, LC_ALL="C")
     it.sees("Accord demo", "Ask", "enter send")
     it.send("/edit README.md")
     it.sees("? Edit README.md")
