@@ -87,7 +87,7 @@ test-all: $(VENV)/.test
 # What make test leaves out, a part of it that another commit changes: continuous integration runs it.
 test-sample: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --part rest --share commit/5
-	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
+	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/2
 
 # requirements/test.txt first, then the oldest or the newest releases of each extra that pyproject.toml allows; what that
 # changes is printed. openai-agents would hold back websockets among the newest: its tests have an environment of their

@@ -109,7 +109,7 @@ MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "Re
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): what a test needs of its link; see NEEDS in tests/interaction")
-    config.addinivalue_line("markers", "cases: many cases of one thing; without -m links over memory only")
+    config.addinivalue_line("markers", "cases: many cases of one thing; over memory, and with -m links over one more")
     config.addinivalue_line("markers", "uvloop: a test that runs on uvloop as well")
 
 
@@ -139,6 +139,15 @@ def named(way, version):
 def pytest_collection_modifyitems(items):
     here = f"{HERE}{os.sep}"
     items[:] = [item for item in items if not (str(item.path).startswith(here) and lacks(item))]
+    alike = defaultdict(list)
+    for item in items:
+        if str(item.path).startswith(here) and item.get_closest_marker("links"):
+            way, version = item.callspec.params["connect"]
+            if version == 2 or item.get_closest_marker("cases"):
+                alike[item.path, item.name.replace(named(way, version), "", 1)].append(item)
+    chosen = {id(links[number % len(links)]) for number, links in enumerate(alike.values())}
+    unchosen = {id(item) for links in alike.values() for item in links} - chosen
+    items[:] = [item for item in items if id(item) not in unchosen]
 
 
 def lacks(item):
