@@ -143,6 +143,20 @@ def test_one_bad_update_is_one_finding_for_each_fault():
 
 
 CROSSED = "prompt.cancel.permissions-cancelled"
+ALLOWED = {"outcome": "selected", "optionId": "yes"}
+
+
+def crossing(talk, recorder, seconds):
+    """What the judge finds if the last question before the cancel came so many seconds before it."""
+    asked, cancel = talk.place("ask2"), talk.place("cancel")
+    events = []
+    for place, event in enumerate(talk.events()):
+        time = 0.0 if place < asked else 1.0 + seconds if place >= cancel else 1.0
+        direction = event.direction
+        if recorder == "agent":
+            direction = "in" if direction == "out" else "out"
+        events.append(TraceEvent(time, direction, event.frame))
+    return [finding.id for finding in judge(events)]
 
 
 @pytest.mark.parametrize(
@@ -152,17 +166,18 @@ def test_a_question_that_may_have_crossed_the_cancel_is_judged_only_in_what_the_
     recorder, seconds, is_found
 ):
     talk = healthy()
-    put("ask2/answer", "result.outcome", {"outcome": "selected", "optionId": "yes"})(talk)
-    asked, cancel = talk.place("ask2"), talk.place("cancel")
-    events = []
-    for place, event in enumerate(talk.events()):
-        time = 0.0 if place <= asked else 1.0 + seconds if place >= cancel else 1.0
-        time = 1.0 if place == asked else time
-        direction = event.direction
-        if recorder == "agent":
-            direction = "in" if direction == "out" else "out"
-        events.append(TraceEvent(time, direction, event.frame))
-    assert [finding.id for finding in judge(events)].count(CROSSED) == is_found
+    put("ask2/answer", "result.outcome", ALLOWED)(talk)
+    assert crossing(talk, recorder, seconds).count(CROSSED) == is_found
+
+
+def test_a_question_before_one_that_the_client_answered_did_not_cross_its_cancel():
+    talk = healthy()
+    put("ask2/answer", "result.outcome", ALLOWED)(talk)
+    talk.agent("later", "session/request_permission", talk["ask2"].message["params"], id=11)
+    talk.answer("later", {"outcome": ALLOWED})
+    moved("later", "ask2")(talk)
+    moved("later/answer", "later")(talk)
+    assert crossing(talk, "agent", 0.01).count(CROSSED) == 1
 
 
 @pytest.mark.parametrize(("code", "ids"), [(-32800, []), (-32603, ["lint.prompt.held-cancelled"])])
