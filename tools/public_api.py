@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import accord
-from accord_tools.cli.command_table import commands_for, parser_of
+from accord_tools.cli.command_table import actions_of, commands_for, parser_of
 
 ROOT = Path(__file__).parent.parent
 FROZEN = ROOT / "tests" / "packaging" / "api"
@@ -75,7 +75,7 @@ def extras() -> Iterator[tuple[str, None]]:
 
 def options(parser: argparse.ArgumentParser, command: str) -> Iterator[tuple[str, None]]:
     """The commands and their options: `accord run --allow`."""
-    for action in parser._actions:  # noqa: SLF001  # argparse has no public name for it
+    for action in actions_of(parser):
         for option in action.option_strings:
             yield f"{command} {option}", None
         for word, inner in commands(action).items():

@@ -25,11 +25,8 @@ from accord_check.report import ExpectationError, Report, apply_expectations, re
 from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif, as_text, check_as_json
 from accord_tools.cli import command
 from accord_tools.cli.command import (
-    WRONG_USAGE,
-    Command,
     OutputLost,
     WrongUsage,
-    add_commands,
     option,
     paint,
     print_error,
@@ -172,7 +169,7 @@ def agent_arguments(parser: argparse.ArgumentParser) -> None:
     command.agent_arguments(parser, is_argument=True)
 
 
-def check_agent(options: argparse.Namespace) -> int:
+def run_agent(options: argparse.Namespace) -> int:
     """Start the agent that the options name, and judge it."""
     agent = command.chosen_agent(options)
     settings = _agent_settings(options, agent)
@@ -249,7 +246,7 @@ def client_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(takes_agent=True)
 
 
-def check_client(options: argparse.Namespace) -> int:
+def run_client(options: argparse.Namespace) -> int:
     """Be the agent of the client that the options name, and judge the client."""
     if options.serve == bool(options.agent):
         raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
@@ -359,19 +356,6 @@ def _seconds(word: str) -> float:
     return seconds
 
 
-EPILOG = """\
-examples:
-  accord check agent -- my-agent --acp           start an agent, and judge what it does
-  accord check agent --profile smoke my-agent    without a prompt, in a few seconds
-  accord check client -- my-client {agent}       start a client with our agent, and judge what it does
-  accord check trace wire.jsonl                  judge both sides of a recorded trace
-  accord check list                              the checks, with their clauses
-  accord check explain tool.id-unique            one check in full
-  accord check pages requirements                a page for each requirement and check
-
-Exit codes: 0 conformant, 1 not conformant, 2 wrong usage, 3 could not be judged (it did not start, it asks for a login,
-or the checks themselves failed), 130 interrupted."""
-
 TRACE_EPILOG = """\
 examples:
   accord run "hi" --trace wire.jsonl -a gemini && accord check trace wire.jsonl
@@ -382,25 +366,14 @@ A trace is judged as it is, on both sides at once. What did not happen in it is 
 wrong."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    add_commands(parser, COMMANDS, "check_command")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Print the help: a command is needed."""
-    options.used.print_help()
-    return WRONG_USAGE
-
-
-def _trace_arguments(parser: argparse.ArgumentParser) -> None:
+def trace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = TRACE_EPILOG
     parser.add_argument("file", metavar="FILE", help="a trace of Accord (accord run --trace, accord.TraceFile)")
     option(parser, "--of", "the side to judge", choices=("agent", "client", "both"), default="both")
     report_arguments(parser)
 
 
-def _trace(options: argparse.Namespace) -> int:
+def run_trace(options: argparse.Namespace) -> int:
     from accord_check.trace_judge import BOTH, report_on_trace
 
     try:
@@ -412,12 +385,12 @@ def _trace(options: argparse.Namespace) -> int:
     return give_report(report, options)
 
 
-def _list_arguments(parser: argparse.ArgumentParser) -> None:
+def list_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--of", "only the checks of this side", choices=("agent", "client"))
     option(parser, "--json", "print JSON")
 
 
-def _list(options: argparse.Namespace) -> None:
+def run_list(options: argparse.Namespace) -> None:
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
     if options.json:
         print_json([check_as_json(check) for check in checks])
@@ -426,12 +399,12 @@ def _list(options: argparse.Namespace) -> None:
         print_table(("CHECK", "OF", "LEVEL", "SINCE", "DEMANDS"), rows)
 
 
-def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+def explain_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a check, as `accord check list` prints it")
     option(parser, "--json", "print JSON")
 
 
-def _explain(options: argparse.Namespace) -> None:
+def run_explain(options: argparse.Namespace) -> None:
     check = CHECKS.get(options.id)
     if check is None:
         hint = nearest(options.id, list(CHECKS)) or "; `accord check list` prints all"
@@ -459,11 +432,11 @@ def _explained(check: Check) -> list[str]:
     return [check.id, *(f"  {name + ':':<11}{value}" for name, value in rows if value)]
 
 
-def _pages_arguments(parser: argparse.ArgumentParser) -> None:
+def pages_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="where the pages are written; it is made if needed")
 
 
-def _pages(options: argparse.Namespace) -> None:
+def run_pages(options: argparse.Namespace) -> None:
     from accord_check.requirement_pages import write_pages
 
     try:
@@ -471,13 +444,3 @@ def _pages(options: argparse.Namespace) -> None:
     except OSError as error:
         raise WrongUsage(f"cannot write {options.folder}: {error.strerror}") from error
     print_line(f"{count} pages, and README.md with the list of them, in {options.folder}")
-
-
-COMMANDS = {
-    "agent": Command("Judge an agent: start it, and drive it through scenarios.", agent_arguments, check_agent),
-    "client": Command("Judge a client: be the agent that it starts, in each scenario.", client_arguments, check_client),
-    "trace": Command("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
-    "list": Command("List the checks.", _list_arguments, _list),
-    "pages": Command("Write a page for each requirement and check.", _pages_arguments, _pages),
-    "explain": Command("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
-}

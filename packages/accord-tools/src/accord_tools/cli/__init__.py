@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from accord import AccordError
 from accord_tools.cli.agent_options import split_agent
-from accord_tools.cli.command_table import parser_for, tell_json, unknown_arguments_error
+from accord_tools.cli.command_table import parser_for, unknown_arguments_error
 from accord_tools.cli.console import clean_last_resort, drop_output, print_error, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 
@@ -76,8 +76,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options in these arguments; wrong usage ends the program."""
     before, agent = split_agent(arguments)
     parser = parser_for(before)
-    if "--json" in before:
-        tell_json(parser)
     options: argparse.Namespace
     options, unknown = parser.parse_known_args(before)
     used: argparse.ArgumentParser = getattr(options, "used", parser)

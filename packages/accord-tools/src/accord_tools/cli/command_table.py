@@ -79,31 +79,18 @@ def option(
     parser.add_argument(*names, help=about, **more)
 
 
-def add_commands(
-    parser: argparse.ArgumentParser,
-    commands: Mapping[str, Command],
-    dest: str,
-    filled: Collection[str] | None = None,
-) -> None:
+def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, Command], dest: str) -> None:
     """Add subcommands to a command; `dest` is the attribute of the options that names the chosen one.
 
-    `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. Only
-    the commands in `filled` get their arguments; by default all.
+    `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. The
+    parser of a command gets its arguments when it is first used: so a command line imports only the command in it.
     """
     place = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands", parser_class=Parser)
     for name, command in commands.items():
         added = place.add_parser(name, help=command.summary, description=command.summary)
         added.set_defaults(run_command=command.run, used=added, takes_agent=False)
-        if filled is None or name in filled:
-            command.arguments(added)
-
-
-def tell_json(parser: argparse.ArgumentParser) -> None:
-    """Print wrong usage of this parser and of its commands as JSON, too."""
-    if isinstance(parser, Parser):
-        parser.tells_json = True
-    for command in commands_of(parser).values():
-        tell_json(command)
+        added.add_own = command.arguments
+        added.tells_json = isinstance(parser, Parser) and parser.tells_json
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
@@ -116,6 +103,9 @@ def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
 
 def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the options and arguments of a parser, for which argparse has no public name."""
+    if isinstance(parser, Parser) and (add_own := parser.add_own) is not None:
+        parser.add_own = None
+        add_own(parser)
     return parser._actions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
@@ -125,6 +115,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"formatter_class": Formatter, **options})
 
+    add_own: Callable[[argparse.ArgumentParser], None] | None = None
+    """Adds the arguments of the command; None once that is done."""
     shared: Collection[argparse.Action] = ()
     """Options that the help leaves out, because `accord help agent-options` explains them."""
     _is_intermixed = False
@@ -133,7 +125,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *arguments: Any, **named: Any) -> tuple[Any, list[str]]:
         """Read the arguments; words that may be left out may also follow options, as in `hosts URL --json sessions`."""
-        words = [it.nargs for it in self._get_positional_actions()]
+        words = [it.nargs for it in actions_of(self) if not it.option_strings]
         if argparse.OPTIONAL not in words or self._is_intermixed:
             return super().parse_known_args(*arguments, **named)
         self._is_intermixed = True
@@ -141,8 +133,8 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, without the options that have their own."""
-        helps = [(action, action.help) for action in self.shared]
-        for action in self.shared:
+        helps = [(action, action.help) for action in actions_of(self) if action in self.shared]
+        for action, _ in helps:
             action.help = argparse.SUPPRESS
         try:
             return super().format_help()
@@ -336,13 +328,12 @@ PACKAGES = {"check": "accord-check"}
 def parser_for(before: Sequence[str]) -> Parser:
     """Return the parser for a command line; `before` is the part before the first `--`.
 
-    Only the command that is used has its options. Raises PluginError if it is a plug-in's and broken, and AccordError
-    if its package is not installed.
+    Raises PluginError if the command is a plug-in's and broken, and AccordError if its package is not installed.
     """
     words = [word for word in before if not word.startswith("-")]
     named = words[1:2] if words[:1] == ["help"] else words[:1]
     needs_others = named or "--version" not in before
-    return parser_of(commands_for(*named) if needs_others else COMMANDS, words[:2] if words[:1] == ["help"] else named)
+    return parser_of(commands_for(*named) if needs_others else COMMANDS, tells_json="--json" in before)
 
 
 def commands_for(word: str = "") -> Mapping[str, Command]:
@@ -384,15 +375,16 @@ def _loaded(plugin: EntryPoint) -> Command:
     return command._replace(arguments=arguments)
 
 
-def parser_of(commands: Mapping[str, Command], filled: Collection[str] | None = None) -> Parser:
-    """Return the parser of these commands; those in `filled` have their options, by default all."""
+def parser_of(commands: Mapping[str, Command], *, tells_json: bool = False) -> Parser:
+    """Return the parser of these commands."""
     parser = RootParser(
         prog="accord",
         description="Use, write and serve agents of the Agent Client Protocol (ACP).",
         epilog="accord COMMAND --help shows the options of a command, with examples.",
     )
+    parser.tells_json = tells_json
     parser.summaries = {name: command.summary for name, command in commands.items()}
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
     option(parser, "--debug", "show a traceback when a command fails")
-    add_commands(parser, commands, "command", filled)
+    add_commands(parser, commands, "command")
     return parser

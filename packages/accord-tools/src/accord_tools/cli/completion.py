@@ -93,10 +93,9 @@ def answer(words: Sequence[str]) -> None:
     """Print the possible completions of the last of these words."""
     *before, started = words or [""]
     try:
-        parser = parser_for(split_agent(before)[0])
+        lines = list(_candidates(parser_for(split_agent(before)[0]), before, started))
     except AccordError:  # of a plug-in that is broken; an error would be printed into the line that the user types
         return
-    lines = list(_candidates(parser, before, started))
     ours = [line for line in lines if line.startswith((started, ":"))]
     if ours:
         write_out("\n".join(ours) + "\n")

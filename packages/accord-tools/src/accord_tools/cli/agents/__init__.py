@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from accord_tools.cli.agents import named_agents
-from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands, option
 
 EPILOG = """\
 examples:
@@ -50,17 +49,22 @@ it, you are asked whether you trust it."""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    named_agents.list_arguments(parser, default=False)
+    list_arguments(parser, default=False)
     add_commands(parser, COMMANDS, "agents_command")
+
+
+def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
+    option(parser, "--json", "print JSON; the values of variables are left out", default=default)
 
 
 def run(options: argparse.Namespace) -> None:
     """List the agents."""
-    named_agents.run_list(options)
+    from accord_tools.cli.agents.named_agents import list_agents  # the help of this command needs none of it
+
+    list_agents(options)
 
 
 _COMMANDS = (
-    ("list", "named", "List the agents, and whether their programs are found."),
     ("add", "named", "Give an agent a name."),
     ("remove", "named", "Remove an agent from its file, or an installed one."),
     ("default", "named", "Print or set the default agent."),
@@ -80,7 +84,7 @@ _COMMANDS = (
     ("new", "published", "For authors: write an entry, an icon and a job."),
 )
 
-COMMANDS = {
+COMMANDS = {"list": Command("List the agents, and whether their programs are found.", list_arguments, run)} | {
     name: Command.of_module(f"accord_tools.cli.agents.{kind}_agents", summary, name)
     for name, kind, summary in _COMMANDS
 }

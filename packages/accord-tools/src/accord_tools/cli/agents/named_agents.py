@@ -38,11 +38,7 @@ if TYPE_CHECKING:
 CLIENTS = ["zed", "jetbrains", "acpx"]
 
 
-def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
-    option(parser, "--json", "print JSON; the values of variables are left out", default=default)
-
-
-def run_list(options: argparse.Namespace) -> None:
+def list_agents(options: argparse.Namespace) -> None:
     """List the agents."""
     known, installed = known_agents(), list(all_installed())
     if options.json:
