@@ -19,7 +19,6 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +243,8 @@ def check_text(call: str, value: object) -> None:
 
 def check_path(name: str, value: object) -> None:
     """Raise TypeError for anything but text or a Path."""
+    from pathlib import Path  # every command uses this module, and many need no paths
+
     if not isinstance(value, str | Path):
         raise wrong_type(name, "a path, as text or a Path", value)
 

@@ -11,7 +11,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
@@ -101,6 +100,8 @@ def forget_token() -> None:
 
 def _read_tokens(file: str) -> dict[str, str]:
     """Read a token file: each line is TOKEN, TOKEN OWNER, TOKEN OWNER observer, or a comment that begins with #."""
+    from pathlib import Path  # `accord --version` needs no paths
+
     try:
         lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
