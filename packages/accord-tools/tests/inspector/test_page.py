@@ -357,8 +357,26 @@ def test_a_narrow_page_has_the_message_below_the_view(page):
     page.until("document.querySelector('#main').clientWidth === 390")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("getComputedStyle(document.querySelector('#detail')).display") == "none"  # nothing is chosen
+    page.press("4")
     page.press("G")
-    page.until("document.querySelector('#detail').offsetTop >= document.querySelector('#main').offsetTop + 100")
+    page.until("document.querySelector('#detail').clientHeight > 0")
+    assert page.evaluate("document.querySelector('#detail').clientHeight") < 60  # one line until it is opened
+    assert page.text("#detail").split() == ["session/prompt", "\u2713", "Show"]
+    page.click("#detail .show")
     has(page, "turn 2", "#detail")
-    page.click("#detail .narrow")
-    page.until("document.querySelector('#detail').offsetParent === null")
+    page.until("document.querySelector('#detail').clientHeight > 200")
+    bottom = "document.querySelector('.row.chosen').getBoundingClientRect().bottom"
+    page.until(f"{bottom} <= document.querySelector('#detail').getBoundingClientRect().top")
+    page.press("k")
+    has(page, "agent_message_chunk", "#detail")
+    page.click("#detail .close")
+    page.until("document.querySelector('#detail').clientHeight < 60")
+
+
+def test_a_narrow_page_shows_every_tab_and_the_slow_answers(page):
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
+    page.press("6")
+    has(page, "p95")
+    right = "Math.max(...[...document.querySelectorAll({})].map((it) => it.getBoundingClientRect().right))"
+    assert page.evaluate(right.format("'#tabs button'")) <= 390
+    assert page.evaluate(right.format("'.latencies :is(th, td)'")) <= 390

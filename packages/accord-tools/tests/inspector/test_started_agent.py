@@ -61,6 +61,45 @@ def test_fields_and_json_are_one_message(page):
     has(page, "not a JSON object", ".answer")
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "text", "sent"),
+    [
+        ("session/prompt", "prompt", "What is 2 [two]?", [{"type": "text", "text": "What is 2 [two]?"}]),
+        ("session/prompt", "prompt", "42", [{"type": "text", "text": "42"}]),
+        ("session/prompt", "prompt", '{"type": "text", "text": "x"}', [{"type": "text", "text": "x"}]),
+        ("session/prompt", "prompt", '[{"type": "text", "text": "x"}]', [{"type": "text", "text": "x"}]),
+        ("session/set_config_option", "value", "full", "full"),
+        ("session/set_config_option", "value", "7", "7"),
+        ("session/set_config_option", "value", "true", True),
+        ("session/new", "mcpServers", "[]", []),
+    ],
+)
+def test_a_field_takes_what_its_param_wants(page, method, name, text, sent):
+    choose(page, method)
+    put(page, f"[name={name}]", text)
+    assert params(page)[name] == sent
+    assert page.evaluate("document.querySelector('[type=submit]').disabled") is False
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "text", "said"),
+    [
+        ("session/prompt", "prompt", '[{"type": "te', "This must be JSON: a list, [ … ]"),
+        ("session/new", "additionalDirectories", "/b", "This must be JSON: a list, [ … ]"),
+        ("session/new", "mcpServers", "{}", "This must be JSON: a list, [ … ]"),
+        ("session/new", "systemPrompt", "Be brief", "This must be JSON: an object, { … }"),
+    ],
+)
+def test_a_field_refuses_what_its_param_cannot_be(page, method, name, text, said):
+    choose(page, method)
+    put(page, f"[name={name}]", text)
+    assert page.evaluate(f"document.querySelector('[name={name}]').nextSibling.innerText") == said
+    assert page.evaluate("document.querySelector('[type=submit]').disabled")
+    put(page, f"[name={name}]", "")
+    assert page.evaluate(f"document.querySelector('[name={name}]').nextSibling.innerText") == ""
+    assert page.evaluate("document.querySelector('[type=submit]').disabled") is False
+
+
 def test_an_error_of_the_agent_is_shown(page):
     choose(page, "session/load")
     put(page, "textarea", '{"sessionId": "gone", "cwd": "/", "mcpServers": []}')

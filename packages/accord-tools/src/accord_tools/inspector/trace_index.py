@@ -238,7 +238,7 @@ class SessionRows:
         }
 
 
-SLICE = 1024 * 1024
+SLICE = 128 * 1024
 """Bytes of one step of `grow`: about 10 ms of work."""
 
 MOST_LINE = 512 * 1024 * 1024

@@ -28,14 +28,15 @@ export class Commands {
 
   openPalette() {
     const dialog = byId("palette");
-    const input = el("input", { type: "text", placeholder: "What do you want to do?", "aria-label": "Command", autocomplete: "off" });
-    const list = el("ul", { role: "listbox" });
+    const input = el("input", { type: "text", placeholder: "What do you want to do?", "aria-label": "Command", autocomplete: "off", role: "combobox", "aria-expanded": "true", "aria-controls": "commands" });
+    const list = el("ul", { role: "listbox", id: "commands", "aria-label": "Commands", tabindex: 0 });
     let [shown, chosen] = [[], 0];
     const draw = () => {
       const wanted = input.value.toLowerCase();
       shown = this.table.filter((command) => command.name.toLowerCase().includes(wanted));
       chosen = Math.max(0, Math.min(chosen, shown.length - 1));
-      list.replaceChildren(...shown.map((command, at) => el("li", { class: at === chosen ? "chosen" : "", role: "option", onclick: () => run(command) }, command.name, el("span", {}, command.keys.map((key) => el("kbd", {}, named(key)))))));
+      list.replaceChildren(...shown.map((command, at) => el("li", { class: at === chosen ? "chosen" : "", role: "option", id: `command-${at}`, "aria-selected": String(at === chosen), onclick: () => run(command) }, command.name, el("span", {}, command.keys.map((key) => el("kbd", {}, named(key)))))));
+      input.setAttribute("aria-activedescendant", `command-${chosen}`);
     };
     const run = (command) => {
       dialog.close();

@@ -17,6 +17,10 @@ export class Detail {
     this.node = byId("detail");
     this.form = "rendered";
     this.request = null;
+    const narrow = matchMedia("(max-width: 960px)");
+    const fit = () => document.body.classList.toggle("no-detail", narrow.matches); // there it is a line until its reader opens it
+    narrow.addEventListener("change", fit);
+    fit();
     watch((changed) => {
       if (changed.has("row") || changed.has("trace") || changed.has("generation")) this.load();
       else if (changed.has("status") && get().status.findings !== this.found) this.load();
@@ -26,14 +30,13 @@ export class Detail {
   async load(whole = false) {
     const { trace, row, status } = get();
     this.request?.abort();
-    document.body.classList.toggle("nothing-chosen", row < 0);
     if (row < 0) this.drawNothing();
     if (!trace || !status?.count || row < 0) return;
-    if (matchMedia("(max-width: 720px)").matches) document.body.classList.remove("no-detail");
     this.request = new AbortController();
     this.found = status.findings;
     try {
       this.message = await askTrace(trace, "frame", { row, whole: whole ? 1 : undefined }, this.request.signal);
+      document.body.classList.remove("nothing-chosen");
       this.draw();
       set({ time: this.message.time });
     } catch (error) {
@@ -43,6 +46,7 @@ export class Detail {
 
   drawNothing() {
     this.message = undefined;
+    document.body.classList.add("nothing-chosen");
     this.node.replaceChildren(el("div", { class: "empty" },
       el("h2", {}, "No message is chosen"),
       el("p", {}, "Click on a row, on a part of the conversation, or on the time above: the message behind it is shown here, rendered, as a tree and raw."),
@@ -112,7 +116,7 @@ export class Detail {
         el("div", { class: "actions" }, forms, pair, el("button", { type: "button", title: "Copy the message (y)", onclick: () => this.copy() }, "Copy"),
           el("button", { type: "button", title: "Copy a program that sends it (Y)", onclick: () => this.copyCode(false) }, "Python"),
           el("button", { type: "button", title: "Copy a test that sends it (T)", onclick: () => this.copyCode(true) }, "Test"),
-          el("button", { type: "button", class: "narrow", onclick: () => document.body.classList.add("no-detail") }, "Close")),
+          ["Show", "Close"].map((name) => el("button", { type: "button", class: `narrow ${name.toLowerCase()}`, onclick: () => document.body.classList.toggle("no-detail", name === "Close") }, name))),
         el("div", { class: "said", role: "status" }),
       ),
       el("div", { class: "detail-body", tabindex: 0 }, this.findings(message), this.body(message)),

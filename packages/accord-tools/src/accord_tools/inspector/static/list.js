@@ -38,9 +38,12 @@ export class VirtualList {
     for (const request of this.asked.values()) request.abort();
   }
 
+  /** The chosen row stays in sight when the list becomes lower. */
   resized() {
+    const isSeen = this.chosen >= Math.floor(this.top) && this.chosen < this.top + (this.shown ?? Infinity);
     this.shown = Math.max(1, Math.floor(this.node.clientHeight / this.height));
     this.setTotal(this.total);
+    if (isSeen) this.show(this.chosen);
   }
 
   get isScaled() {

@@ -75,21 +75,32 @@ export class Send {
       : el("input", { type: plain ?? "text", oninput: change, placeholder: plain ? "" : "JSON", autocomplete: "off" });
     input.name = name;
     input.dataset.json = plain || words.length ? "" : "yes";
-    return el("label", {}, el("span", {}, name, isRequired ? " *" : ""), input);
+    return el("label", {}, el("span", {}, name, isRequired ? " *" : ""), input, el("span", { class: "category-error", role: "status" }));
   }
 
-  /** Take a field into the JSON; an empty one is left out. */
+  /** Take a field into the JSON; an empty one is left out, and one that does not fit says what would. */
   change(name, schema, input) {
     const params = parsed(this.json.value);
     if (params === undefined) return;
     const isNumber = input.type === "number";
-    const value = input.type === "checkbox" ? input.checked : input.dataset.json ? parsed(input.value) : isNumber ? Number(input.value) : input.value;
+    const value = input.type === "checkbox" ? input.checked : input.dataset.json ? this.read(input.value, schema) : isNumber ? Number(input.value) : input.value;
     if (value === undefined || (input.value === "" && input.type !== "checkbox")) delete params[name];
     else params[name] = value;
-    input.setAttribute("aria-invalid", String(value === undefined && input.value !== ""));
+    mark(input, value === undefined && input.value !== "" ? `This must be JSON: ${schema.type === "array" ? "a list, [ … ]" : "an object, { … }"}` : "");
     this.json.value = JSON.stringify(params, null, 2);
     this.check();
   }
+
+  /** What a text means where this schema is wanted: JSON, a text as content or as a string; undefined if it fits none. */
+  read(text, schema) {
+    const value = parsed(text);
+    const kinds = schema.anyOf?.map((it) => this.schema(it).type) ?? [schema.type];
+    const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+    if (kinds.includes(kind) || kinds.includes(undefined)) return value;
+    if (kinds.includes("string")) return text;
+    const isContent = schema.items?.$ref === "#/$defs/ContentBlock";
+    if (isContent && kind === "object") return [value];
+    return isContent && !/^\s*[[{]/.test(text) ? [{ type: "text", text }] : undefined;  }
 
   /** Take the JSON into the fields. */
   fill() {
@@ -97,6 +108,7 @@ export class Send {
     this.check();
     for (const input of params ? this.fields.querySelectorAll("[name]") : []) {
       const value = params[input.name];
+      mark(input, "");
       if (input.type === "checkbox") input.checked = value === true;
       else input.value = value === undefined ? "" : input.dataset.json ? JSON.stringify(value) : String(value);
     }
@@ -105,7 +117,7 @@ export class Send {
   check() {
     const isJson = parsed(this.json.value) !== undefined;
     this.json.setAttribute("aria-invalid", String(!isJson));
-    this.button.disabled = !isJson;
+    this.button.disabled = !isJson || this.fields.querySelector('[aria-invalid="true"]') !== null;
     this.answer.replaceChildren(isJson ? "" : el("p", { class: "category-error" }, "The params are not a JSON object."));
   }
 
@@ -117,6 +129,12 @@ export class Send {
     if (!answers && !found.error) return;
     this.answer.replaceChildren(el("p", { class: found.error ? "category-error" : "" }, found.error ? `${method}: ${found.error.code ?? ""} ${found.error.message}` : `${method}: answered`), tree(found.error?.data ?? found.result ?? null, 2));
   }
+}
+
+/** Say beside a field why it does not fit; nothing if it does. */
+function mark(input, problem) {
+  input.setAttribute("aria-invalid", String(problem !== ""));
+  input.nextSibling.textContent = problem;
 }
 
 function parsed(text) {
