@@ -150,7 +150,7 @@ async def test_the_last_host_that_drains_refuses_connections(directory, tmp_path
     async with HostProcesses(directory, 1) as hosts:
         words = ("hosts", directory["directory"], "drain", hosts.all[0].id, *options)
         done = await asyncio.to_thread(accord_once, *words)
-        assert "opens no more connections; open: 0" in done.stdout
+        assert f"({hosts.all[0].id}) opens no more connections; open: 0" in done.stdout
         status, _, text = await post(hosts.all[0].url)
         assert (status, "this host is draining" in text) == (503, True)
 

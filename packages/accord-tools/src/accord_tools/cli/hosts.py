@@ -107,7 +107,7 @@ async def _operate(options: argparse.Namespace) -> None:
                 _print(
                     {"host": host.id, "state": state, "connections": count},
                     options,
-                    f"{host.name} {does}; open: {count:,}",
+                    f"{host.name} ({host.id}) {does}; open: {count:,}",
                 )
             case "sessions":
                 hosts = service.hosts if options.name is None else [_named(options.name, service.hosts)]
