@@ -184,7 +184,7 @@ async def _opened(context: ScenarioContext, link: Link, servers: list[dict[str, 
         return made
     session = await context.new_session(link, "mcp.stdio-supported", mcpServers=typed)
     refused = "session/new was refused for an MCP server without a type, and not for one of the type stdio"
-    context.judge("mcp.untyped-is-stdio", refused, exchange.frame, exchange.answered)
+    context.judge("mcp.untyped-is-stdio", refused, exchange)
     return session
 
 

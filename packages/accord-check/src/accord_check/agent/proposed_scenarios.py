@@ -64,13 +64,13 @@ async def _initial_options(context: ScenarioContext, link: Link, options: list[d
     if context.answered("lint.options.initial-applied", opened):
         reported = _reported_value(opened, option)
         verdict = reported == value or f"the option {id_of(option)!r} was to be {value!r}, and is {reported!r}"
-        context.judge("lint.options.initial-applied", verdict, opened.frame, opened.answered)
+        context.judge("lint.options.initial-applied", verdict, opened)
     odd = [_initial(context, "accord-check-no-such-option"), _initial(context, id_of(option))]
     opened = await link.ask("session/new", context.place(configOptions=odd))
     if context.answered("lint.options.initial-ignored", opened):
         reported = _reported_value(opened, option)
         verdict = reported in (values_of(option) or ()) or f"the option {id_of(option)!r} became {reported!r}"
-        context.judge("lint.options.initial-ignored", verdict, opened.frame, opened.answered)
+        context.judge("lint.options.initial-ignored", verdict, opened)
     twice = context.place(configOptions=[wanted, wanted])
     await context.refuses(link, "lint.options.initial-twice", "session/new", twice)
 
@@ -128,7 +128,7 @@ async def _cut(context: ScenarioContext, link: Link, made: str, fork: Exchange) 
     if context.answered("lint.fork.at-cursor", loaded, "the fork could not be loaded"):
         found = len(link.user_messages(made))
         verdict = found == 1 or f"the fork has {found} messages of the user, and 1 lies before the cursor"
-        context.judge("lint.fork.at-cursor", verdict, fork.frame, fork.answered, loaded.answered)
+        context.judge("lint.fork.at-cursor", verdict, fork, loaded.answered)
 
 
 async def forked_at_no_cursor(context: ScenarioContext, link: Link, session: str) -> None:

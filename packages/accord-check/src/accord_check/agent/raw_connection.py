@@ -11,7 +11,7 @@ import io
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,16 @@ class Refused(Exception):
         self.code = code
 
 
+Answers = Mapping[str, Callable[[Exchange], Any]]
+"""The functions that answer requests, by method: each returns a result, or None for a request that waits, or raises
+Refused.
+"""
+
+
+def _unknown(exchange: Exchange) -> Any:
+    raise Refused(METHOD_NOT_FOUND, f"Method not found: {exchange.method[:80]}")
+
+
 class ClientServices:
     """Answers the requests of an agent."""
 
@@ -66,21 +76,12 @@ class ClientServices:
         self.held: list[Exchange] = []
         """Permission requests that wait for an answer."""
         self._folder = folder.resolve()
-        self._answers: dict[str, Callable[[Exchange], Any]] = {
+        self.answers: Answers = {
             "fs/read_text_file": self._read,
             "fs/write_text_file": self._write,
             "session/request_permission": self._permission,
             "elicitation/create": lambda _: {"action": "decline"},
         }
-
-    def answer(self, exchange: Exchange) -> Any:
-        """Return the result of a request; None for one that waits. Raises Refused for one that is answered with an
-        error.
-        """
-        answering = self._answers.get(exchange.method)
-        if answering is None:
-            raise Refused(METHOD_NOT_FOUND, f"Method not found: {exchange.method[:80]}")
-        return answering(exchange)
 
     def settle(self) -> list[tuple[Exchange, Any]]:
         """Return the waiting requests, each with its answer under the present settings."""
@@ -251,16 +252,12 @@ class Unanswered(Exception):
 
 
 class RawConnection:
-    """One connection to the other side, from its start to its end. `side` is our own side.
-
-    `respond` answers the requests of the other side: it returns a result, or None for one that waits, or raises
-    Refused.
-    """
+    """One connection to the other side, from its start to its end. `side` is our own side."""
 
     def __init__(
         self,
         transport: Transport,
-        respond: Callable[[Exchange], Any],
+        answers: Answers,
         recording: Recording,
         patience: Patience,
         side: Side = "client",
@@ -273,7 +270,7 @@ class RawConnection:
         """The last frame that was sent or received."""
         self.replies: list[Frame] = []
         """The answers of the other side, in their order; including those to no request."""
-        self._respond = respond
+        self._answers = answers
         self._ours: Side = side
         self._theirs: Side = _OTHER[side]
         self._transport = transport
@@ -437,7 +434,7 @@ class RawConnection:
 
     def _serve(self, exchange: Exchange) -> None:
         try:
-            result = self._respond(exchange)
+            result = self._answers.get(exchange.method, _unknown)(exchange)
         except Refused as refused:
             self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
             return
@@ -465,7 +462,7 @@ class Link(RawConnection):
     def __init__(
         self, transport: Transport, services: ClientServices, recording: Recording, settings: Settings
     ) -> None:
-        super().__init__(transport, services.answer, recording, settings)
+        super().__init__(transport, services.answers, recording, settings)
         self._settings = settings
         self.services = services
         """Answers the agent's requests."""

@@ -27,8 +27,8 @@ from accord.transports import End, Transport
 from accord_check.agent.raw_connection import FULL, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.checks import CHECKS_OF_AGENTS, CHECKS_OF_CLIENTS, Finding, Side
-from accord_check.conversation import Exchange, Frame, object_of, objects
-from accord_check.passive.observer import Tally, Verdict
+from accord_check.conversation import Exchange, object_of, objects
+from accord_check.passive.observer import Place, Tally, Verdict
 from accord_check.report import Report, outcomes_of
 from accord_check.trace_judge import Judge, peer_of
 
@@ -245,7 +245,7 @@ class ScenarioContext(RunResults):
 
     # Results of checks
 
-    def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
+    def judge(self, name: str, verdict: Verdict, *places: Place | None) -> None:
         """Count that this active check had something to judge, with this result."""
         self.tally.judge(name, verdict, *places, by="agent")
 
@@ -262,11 +262,11 @@ class ScenarioContext(RunResults):
     ) -> None:
         """Judge that a request is refused with this code."""
         exchange = await link.ask(method, params, self.settings.turn_within)
-        self.judge(name, not_refused(exchange, code), exchange.frame, exchange.answered)
+        self.judge(name, not_refused(exchange, code), exchange)
 
     def refused(self, name: str, exchange: Exchange, problem: str) -> None:
         """Judge that a request was refused; `problem` is the finding if it was not."""
-        self.judge(name, not exchange.succeeded or problem, exchange.frame, exchange.answered)
+        self.judge(name, not exchange.succeeded or problem, exchange)
 
     # Links
 

@@ -77,7 +77,7 @@ async def _listed(context: ScenarioContext, link: Link) -> None:
     found = list(objects(exchange.fields.get("sessions")))
     wrong = f"{len(found)} sessions in a folder without any" if found else None
     if exchange.succeeded:
-        context.judge(names[1], wrong, exchange.frame, exchange.answered)
+        context.judge(names[1], wrong, exchange)
     else:
         context.answered(names[1], exchange)
     exchange = await link.ask("session/list", {"cursor": "accord-check-no-such-cursor"})
@@ -181,7 +181,7 @@ async def _loaded(context: ScenarioContext, link: Link, session: str) -> None:
     missing = [kind for kind in ("user_message", "agent_message") if kind not in kinds]
     if missing:
         missed = f"the replay has no {missing[0]}{'_chunk' if context.version == 1 else ''}"
-        context.judge("session.load.replays-everything", missed, exchange.frame, exchange.answered)
+        context.judge("session.load.replays-everything", missed, exchange)
     await context.plain_turn(link, session, "session.load.goes-on")
     await link.quiet()
 
@@ -327,7 +327,7 @@ async def _malformed_keys(context: ScenarioContext, link: Link, session: str) ->
         exchange = await link.answer(turn.exchange)
         problem = not_refused(exchange)
         verdict = problem is None or f"{problem}, with {what}"
-        context.judge("lint.prompt.key-malformed", verdict, exchange.frame, exchange.answered)
+        context.judge("lint.prompt.key-malformed", verdict, exchange)
         if exchange.succeeded:
             await link.turn_end(turn)
 

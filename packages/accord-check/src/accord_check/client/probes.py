@@ -127,14 +127,14 @@ async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
         is_more = isinstance(text, str) and len(text.splitlines()) > 1  # which every trace shows
         odd = isinstance(text, str) and not is_more and text.rstrip("\n") != "second line"
         verdict = not odd or f"line 2 with limit 1 is {text!r:.60}, and it is 'second line'"
-        run.judged("files.read.line-and-limit", verdict, exchange.frame, exchange.answered)
+        run.judged("files.read.line-and-limit", verdict, exchange)
     else:
         run.skip("files.read.line-and-limit", refused(exchange))
     exchange = await run.ask_here("fs/read_text_file", path=str(folder / "accord-check-missing.txt"))
     code = object_of(exchange.error).get("code")
     said = f"was answered with {exchange.result!r:.60}" if exchange.succeeded else f"was refused with {code}"
     verdict = code == NOT_FOUND or f"a file that is not there {said}, not -32002"
-    run.judged("files.missing-code", verdict, exchange.frame, exchange.answered)
+    run.judged("files.missing-code", verdict, exchange)
     (outside / NOTES).write_text(SECRET)
     link = folder / LINK
     link.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
     ):
         exchange = await run.ask_here("fs/read_text_file", path=str(path))
         verdict = SECRET not in str(exchange.fields.get("content")) or f"{what} was read"
-        run.judged(name, verdict, exchange.frame, exchange.answered)
+        run.judged(name, verdict, exchange)
 
 
 async def write_file(run: ScenarioRun, folder: Path) -> None:
@@ -161,7 +161,7 @@ async def write_file(run: ScenarioRun, folder: Path) -> None:
         return
     found = await asyncio.to_thread(lambda: path.read_text() if path.exists() else None)
     verdict = found == TEXT or f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
-    run.judged("files.write.creates", verdict, exchange.frame, exchange.answered)
+    run.judged("files.write.creates", verdict, exchange)
 
 
 TELLS = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('ACCORD_CHECK'), os.getcwd()]))"
@@ -224,7 +224,7 @@ async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.ans
     exchange = await run.must_answer(run.call_here(f"terminal/{name}", **params), judged_as)
     missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
     verdict = not missing or f"the client declares terminal, and does not know terminal/{name}"
-    run.judged("terminal.capability-means-all", verdict, exchange.frame, exchange.answered)
+    run.judged("terminal.capability-means-all", verdict, exchange)
     if missing:
         raise Over
     return exchange
@@ -274,11 +274,11 @@ async def _killed(run: ScenarioRun, folder: Path) -> None:
         return
     exchange = await _method(run, "output", "terminal.output.at-once", terminalId=made)
     if not exchange.succeeded:
-        run.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
+        run.judged("terminal.output.at-once", refused(exchange), exchange)
     await _method(run, "kill", terminalId=made)
     exchange = await _method(run, "output", terminalId=made)
     verdict = exchange.succeeded or f"after terminal/kill: {refused(exchange)}"
-    run.judged("terminal.kill.keeps-terminal", verdict, exchange.frame, exchange.answered)
+    run.judged("terminal.kill.keeps-terminal", verdict, exchange)
     await _method(run, "release", terminalId=made)
 
 
@@ -291,7 +291,7 @@ async def _ended_by_release(run: ScenarioRun, folder: Path) -> None:
     exchange = await _method(run, "release", terminalId=made)
     still = await _beating(beats)
     verdict = not still or "the command of a released terminal runs on"
-    run.judged("terminal.release.kills", verdict, exchange.frame, exchange.answered)
+    run.judged("terminal.release.kills", verdict, exchange)
 
 
 async def _until(holds: Callable[[], bool], within: float) -> None:

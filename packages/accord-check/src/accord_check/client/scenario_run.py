@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from accord.errors import METHOD_NOT_FOUND
 from accord.trace import Direction
-from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
+from accord_check.agent.raw_connection import Answers, Gone, Over, RawConnection, Recording, Unanswered
 from accord_check.agent.scenario_context import RunResults
 from accord_check.agent.settings import Patience
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
-from accord_check.passive.observer import Verdict
+from accord_check.passive.observer import Place, Verdict
 
 SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
 """Our agent's messages, as they go over the wire: its capabilities, its settings, and every stable update that needs no
@@ -69,8 +68,8 @@ class FakeAgent:
         self.sessions: dict[str, str] = {}
         """The folder of each session."""
         self.script = script
-        self._take_prompt = prompted
-        self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        self.answers: Answers = {
+            "session/prompt": prompted,
             "initialize": self._initialize,
             **dict.fromkeys(EMPTY_ANSWERS, lambda _: {}),
             "session/new": self._new,
@@ -81,41 +80,31 @@ class FakeAgent:
             "session/set_config_option": self._set_option,
         }
 
-    def answer(self, exchange: Exchange) -> Any:
-        """Return the result of a request; None for a prompt, whose turn a scenario plays."""
-        if exchange.method == "session/prompt":
-            self._take_prompt(exchange)
-            return None
-        answering = self._answers.get(exchange.method)
-        if answering is None:
-            raise Refused(METHOD_NOT_FOUND, f"Method not found: {exchange.method[:80]}")
-        return answering(exchange.params)
-
-    def _initialize(self, params: Mapping[str, Any]) -> Any:
-        asked = params.get("protocolVersion")
+    def _initialize(self, exchange: Exchange) -> Any:
+        asked = exchange.params.get("protocolVersion")
         self.version = 2 if self._most == 2 and isinstance(asked, int) and asked >= 2 else 1
         return self.script.initialized(self.version)
 
-    def _new(self, params: Mapping[str, Any]) -> Any:
+    def _new(self, exchange: Exchange) -> Any:
         made = f"check-{len(self.sessions) + 1}"
-        self.sessions[made] = str(params.get("cwd"))
+        self.sessions[made] = str(exchange.params.get("cwd"))
         return {"sessionId": made, **self.script.session[self.version]}
 
-    def _load(self, params: Mapping[str, Any]) -> Any:
-        self.sessions[str(params.get("sessionId"))] = str(params.get("cwd"))
+    def _load(self, exchange: Exchange) -> Any:
+        self.sessions[str(exchange.session_id)] = str(exchange.params.get("cwd"))
         return dict(self.script.session[self.version])
 
-    def _list(self, params: Mapping[str, Any]) -> Any:
-        cwd = params.get("cwd")
+    def _list(self, exchange: Exchange) -> Any:
+        cwd = exchange.params.get("cwd")
         found = [(given, folder) for given, folder in self.sessions.items() if cwd in (None, folder)]
         return {"sessions": [{"sessionId": given, "cwd": folder} for given, folder in found]}
 
-    def _delete(self, params: Mapping[str, Any]) -> Any:
-        self.sessions.pop(str(params.get("sessionId")), None)
+    def _delete(self, exchange: Exchange) -> Any:
+        self.sessions.pop(str(exchange.session_id), None)
         return {}
 
-    def _set_option(self, params: Mapping[str, Any]) -> Any:
-        return settings_of(self.version, {**OPTION, "currentValue": params.get("value")})
+    def _set_option(self, exchange: Exchange) -> Any:
+        return settings_of(self.version, {**OPTION, "currentValue": exchange.params.get("value")})
 
 
 Profile = Literal["smoke", "default"]
@@ -170,11 +159,11 @@ class ScenarioRun(RawConnection):
         self._works = False
         """Whether the turn has begun, and has not ended; in version 2."""
         self._turns = 0
-        super().__init__(transport, self.agent.answer, self.record, settings, side="agent")
+        super().__init__(transport, self.agent.answers, self.record, settings, side="agent")
 
     # Results of checks
 
-    def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
+    def judged(self, name: str, verdict: Verdict, *places: Place | None) -> None:
         """Count that this check had something to judge, with this result."""
         self.judge.tally.judge(name, verdict, *places, by="client", session=self.session)
 

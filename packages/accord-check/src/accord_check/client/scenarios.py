@@ -84,7 +84,7 @@ async def questioned(run: ScenarioRun) -> None:
     code = object_of(exchange.error).get("code")
     said = f"was refused with {code}" if code is not None else f"was answered with {exchange.result!r:.80}"
     verdict = code == INVALID_PARAMS or f"a question in the undeclared mode {undeclared['mode']!r} {said}"
-    run.judged("elicitation.undeclared-mode-code", verdict, exchange.frame, exchange.answered)
+    run.judged("elicitation.undeclared-mode-code", verdict, exchange)
 
 
 BAD_ID = 4_999

@@ -13,29 +13,23 @@ from accord_check.passive.prompts import CAPABILITY_OF_CONTENT, prompt_capabilit
 
 
 class Handshake(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._logins: set[Any] = set()
 
     def request(self, exchange: Exchange) -> None:
         if exchange.method == "initialize":
             if exchange.by == "client":
                 self._initialization(exchange)
-        elif exchange.by == "client":
-            if exchange.row is not None:
-                verdict = (
-                    self.conversation.is_initialized or f"{exchange.method} was sent before initialize was answered"
-                )
-                self.judge("initialize.client-goes-first", verdict, exchange)
-        else:
+        elif exchange.by == "agent" or exchange.row is not None:
+            name = "lint.before-initialize" if exchange.by == "agent" else "initialize.client-goes-first"
             verdict = self.conversation.is_initialized or f"{exchange.method} was sent before initialize was answered"
-            self.judge("lint.before-initialize", verdict, exchange)
+            self.judge(name, verdict, exchange)
         if exchange.method in ("authenticate", "auth/login") and exchange.by == "client":
             self._login(exchange)
 
     def answer(self, exchange: Exchange, frame: Frame) -> None:
         if exchange.method == "initialize" and exchange.succeeded:
-            self._chosen(exchange, frame)
+            self._chosen(exchange)
             self._introduced("agent", exchange.fields, frame)
             self._ways_in(exchange, frame)
 
@@ -52,17 +46,17 @@ class Handshake(Observer):
             first = () if is_second and side == "agent" else (f"{side}{what.title()}",)
             self.judge(f"initialize.{side}-states-{what}", _absent(fields, *first, *([what] * is_second)), frame)
 
-    def _chosen(self, exchange: Exchange, frame: Frame) -> None:
+    def _chosen(self, exchange: Exchange) -> None:
         asked, chosen = exchange.params.get("protocolVersion"), exchange.fields.get("protocolVersion")
         if type(asked) is not int or type(chosen) is not int:
             return
         said = f"asked for version {asked}, answered version {chosen}"
         if asked == 1:
-            self.judge("initialize.version.agent-echoes-supported", chosen == 1 or said, exchange, frame)
+            self.judge("initialize.version.agent-echoes-supported", chosen == 1 or said, exchange)
         elif asked > 2:
-            self.judge("initialize.version.agent-answers-latest", chosen != asked or said, exchange, frame)
+            self.judge("initialize.version.agent-answers-latest", chosen != asked or said, exchange)
         elif chosen > asked:
-            self.judge("initialize.version.agent-answers-latest", said, exchange, frame)
+            self.judge("initialize.version.agent-answers-latest", said, exchange)
 
     def _ways_in(self, exchange: Exchange, frame: Frame) -> None:
         ways = list(objects(exchange.fields.get("authMethods")))
@@ -73,10 +67,7 @@ class Handshake(Observer):
         self._logins = set(ids)
         at_terminal = [way for way in ways if way.get("type") == "terminal"]
         # A client may also send it in the older form; it then gets what it asked for.
-        allowed = self.conversation.declares("client", "auth.terminal") or self.conversation.declares(
-            "client", "_meta.terminal-auth"
-        )
-        if not allowed:
+        if not (self.declares("client", "auth.terminal") or self.declares("client", "_meta.terminal-auth")):
             verdict = not at_terminal or f"the auth method {at_terminal[0].get(named)!r} has the type terminal"
             self.judge("auth.terminal.only-when-advertised", verdict, frame)
         for way in at_terminal:
@@ -215,7 +206,7 @@ class Capabilities(Observer):
             if exchange.method in ("session/new", "session/load", "session/resume", "session/fork"):
                 extra = exchange.params.get("additionalDirectories")
                 path = _path("sessionCapabilities.additionalDirectories", self.conversation.version)
-                if not self.conversation.declares("agent", path):
+                if not self.declares("agent", path):
                     verdict = not extra or "additionalDirectories, which the agent did not declare"
                     self.judge("session.roots.only-when-advertised", verdict, exchange)
         elif exchange.method == "elicitation/create":
@@ -231,7 +222,7 @@ class Capabilities(Observer):
         self._options(update.fields.get("configOptions"), update.frame)
         kinds = _UPDATES if self.conversation.version == 1 else _UPDATES_OF_V2
         for kind, (path, name) in {kind: _UPDATES[kind] for kind in kinds}.items():
-            if kind == update.kind or not self.conversation.declares("client", path):
+            if kind == update.kind or not self.declares("client", path):
                 self._used(name, update.kind if kind == update.kind else None, "client", path, update)
 
     def _method(self, exchange: Exchange) -> None:
@@ -244,11 +235,11 @@ class Capabilities(Observer):
         if needed is not None:
             self._used(needed[1], exchange.method, other, _path(needed[0], self.conversation.version), exchange)
         for path, name in dict.fromkeys(value for value in _METHODS.values() if value != needed):
-            if CHECKS[name].of == exchange.by and not self.conversation.declares(other, path):
+            if CHECKS[name].of == exchange.by and not self.declares(other, path):
                 self.saw(name, exchange.by)
 
     def _used(self, name: str, what: str | None, other: Side, path: str, place: Message | Update) -> None:
-        is_fine = what is None or self.conversation.declares(other, path)
+        is_fine = what is None or self.declares(other, path)
         self.judge(name, is_fine or f"{what} was sent, but the {other} did not declare {path}", place)
 
     def _servers(self, exchange: Exchange) -> None:
@@ -269,12 +260,12 @@ class Capabilities(Observer):
             if not isinstance(kind, str) or kind not in CAPABILITY_OF_CONTENT:
                 continue
             path = prompt_capability(kind, self.conversation.version)
-            if not self.conversation.declares("agent", path):
+            if not self.declares("agent", path):
                 wrong = f"the prompt has a block of type {kind}, but the agent did not declare {path}"
         self.judge("prompt.content.only-advertised", wrong, exchange)
 
     def _options(self, options: Any, frame: Frame) -> None:
-        if self.conversation.declares("client", "session.configOptions.boolean") or self.conversation.version == 2:
+        if self.declares("client", "session.configOptions.boolean") or self.conversation.version == 2:
             return
         for option in objects(options):
             wrong = option.get("type") == "boolean"
@@ -282,7 +273,7 @@ class Capabilities(Observer):
             self.judge("config.boolean.only-when-advertised", verdict, frame)
 
     def _mode(self, exchange: Exchange) -> None:
-        declares = self.conversation.declares
+        declares = self.declares
         mode = exchange.params.get("mode")
         if not declares("client", "elicitation") or not isinstance(mode, str):
             return

@@ -26,13 +26,12 @@ class Framing(Observer):
         elif not isinstance(frame.value, dict):
             self.found(lines, f"JSON that is no object: {_start(frame.data)}", frame, same="no object")
         else:
-            self._envelope(frame)
+            self._envelope(frame, lines)
 
-    def _envelope(self, frame: Frame) -> None:
+    def _envelope(self, frame: Frame, lines: str) -> None:
         members = frame.members
         if not members.keys() & {"method", "result", "error", "id"}:
             # An object that is no message at all is one fault, not one for each missing member.
-            lines = "stdio.stdout-only-messages" if frame.by == "agent" else "stdio.stdin-only-messages"
             self.found(lines, f"an object that is no message: {_start(frame.data)}", frame, same="no message")
             return
         version = members.get("jsonrpc")
@@ -88,8 +87,7 @@ LONGEST_MESSAGE = 300
 
 
 class Answers(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._answered: dict[Side, set[tuple[type, Any]]] = {"agent": set(), "client": set()}
         """The ids of each side's requests that have been answered."""
         self._doubtful: dict[Side, int] = {"agent": 0, "client": 0}
@@ -101,23 +99,20 @@ class Answers(Observer):
         members = frame.members
         if isinstance(members.get("method"), str):
             return
-        if members.get("method") is not None and "id" in members:
-            self._open[frame.by][key_of(members["id"])] += 1  # no message, but its id may be read
-            self._doubtful[frame.by] += 1
-        elif "result" in members or "error" in members:
+        has_id, has_method = "id" in members, members.get("method") is not None
+        if not (has_id and has_method) and members.keys() & {"result", "error"}:
             self._judge_answer(frame)
-        elif "id" in members:
+            return
+        if has_id:  # no message, but its id may be read
             self._open[frame.by][key_of(members["id"])] += 1
-        else:
+        if has_method or not has_id:
             self._doubtful[frame.by] += 1
 
     def request(self, exchange: Exchange) -> None:
         key, by = key_of(exchange.id), exchange.by
         is_open = self._open[by][key] > 0
         self.judge(
-            "lint.request.id-reused",
-            not is_open or f"a second open request has the id {exchange.id!r}",
-            exchange,
+            "lint.request.id-reused", not is_open or f"a second open request has the id {exchange.id!r}", exchange
         )
         self._open[by][key] += 1
         self._answered[by].discard(key)
@@ -134,7 +129,7 @@ class Answers(Observer):
         if exchange.error is not MISSING:
             self._judge_error(exchange.error, frame)
         if exchange.row is None and exchange.method not in legacy.RENAMED_METHODS:
-            self._judge_unknown(exchange, frame)
+            self._judge_unknown(exchange)
 
     def _judge_answer(self, frame: Frame) -> None:
         given = frame.members.get("id")
@@ -183,7 +178,7 @@ class Answers(Observer):
             problem = f"the error's message has {len(message):,} characters: {message[:80]!r}"
         self.judge("jsonrpc.error.message-brief", problem, frame)
 
-    def _judge_unknown(self, exchange: Exchange, answered: Frame) -> None:
+    def _judge_unknown(self, exchange: Exchange) -> None:
         code = object_of(exchange.error).get("code")
         if exchange.succeeded:  # an extension that it does know
             return
@@ -193,7 +188,7 @@ class Answers(Observer):
         if is_custom and code not in (INVALID_PARAMS, INVALID_REQUEST, INTERNAL_ERROR, METHOD_NOT_FOUND):
             return
         verdict = code == METHOD_NOT_FOUND or f"{exchange.method} was refused with {code}, not -32601"
-        self.judge(name, verdict, exchange, answered)
+        self.judge(name, verdict, exchange)
 
 
 def _is_sound(frame: Frame) -> bool:

@@ -19,7 +19,7 @@ Verdict = bool | str | None
 """The problem, in words; True or None if there is none: `is_absolute(path) or f"the path is {path!r}"`."""
 
 Place = Frame | Message | Update
-"""The message or the time to which a finding refers."""
+"""The message to which a finding refers; a request stands for its answer, too, if it has one."""
 
 
 class Tally:
@@ -108,8 +108,12 @@ class Observer:
     """The version of the protocol that it judges; None for both."""
 
     def __init__(self, conversation: Conversation, tally: Tally) -> None:
-        self.conversation = conversation
+        self.conversation, self.declares = conversation, conversation.declares
         self.saw, self.found, self.judge = tally.saw, tally.found, tally.judge
+        self.begin()
+
+    def begin(self) -> None:
+        """The conversation begins: make what this observer remembers of it."""
 
     def frame(self, frame: Frame) -> None:
         """Handle any frame, readable or not."""
@@ -131,4 +135,10 @@ class Observer:
 
 
 def _frames(places: Iterable[Place | None]) -> list[Frame]:
-    return [place if isinstance(place, Frame) else place.frame for place in places if place is not None]
+    frames: list[Frame] = []
+    for place in places:
+        if place is not None:
+            frames.append(place if isinstance(place, Frame) else place.frame)
+        if isinstance(place, Exchange) and place.answered is not None:
+            frames.append(place.answered)
+    return frames

@@ -18,8 +18,7 @@ def prompt_capability(kind: str, version: int) -> str:
 
 
 class Prompts(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._keyed: dict[tuple[str, str], Any] = {}
         """The content of each prompt that had a key, by its session and key."""
         self._skills: dict[str, set[str]] = {}
@@ -41,7 +40,7 @@ class Prompts(Observer):
 
     def _misplaced_skill(self, blocks: list[dict[str, Any]], session_id: str) -> str | None:
         places = [place for place, block in enumerate(blocks) if block.get("type") == "skill"]
-        if places != [0] and not self.conversation.declares("agent", "session.prompt.skill.inline"):
+        if places != [0] and not self.declares("agent", "session.prompt.skill.inline"):
             return f"skills are the blocks {places}, and the agent did not declare session.prompt.skill.inline"
         names = [blocks[place].get("name") for place in places]
         unlisted = [name for name in names if name not in self._skills.get(session_id, set[str]())]
@@ -75,7 +74,7 @@ class Prompts(Observer):
             ("client", "session.commands.skill", "capabilities.agent-omitted-is-unsupported"),
             ("agent", "session.prompt.skill", "lint.skill.offered-and-taken"),
         ):
-            declared = self.conversation.declares("client" if side == "client" else "agent", path)
+            declared = self.declares("client" if side == "client" else "agent", path)
             self.judge(name, declared or f"a skill was listed, but the {side} did not declare {path}", frame)
 
     def _suggestions(self, update: Update, frame: Frame) -> None:
@@ -91,6 +90,6 @@ class Prompts(Observer):
                 continue
             needed = prompt_capability(kind, self.conversation.version)
             shown = f"session.promptSuggestions.{CAPABILITY_OF_CONTENT.get(kind, kind)}"
-            if not self.conversation.declares("agent", needed) or not self.conversation.declares("client", shown):
+            if not self.declares("agent", needed) or not self.declares("client", shown):
                 return f"a suggested prompt has a block of type {kind[:60]}, which not both sides declared"
         return None

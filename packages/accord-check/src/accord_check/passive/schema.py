@@ -343,17 +343,17 @@ def _of_extensions() -> _ExtensionTypes:
     )
 
 
+_MEMBERS = ("jsonrpc", "id", "method", "params", "result", "error")
+
+
 class Schema(Observer):
     def frame(self, frame: Frame) -> None:
         members = frame.members
         if members.get("jsonrpc") != "2.0":
             return
-        allowed = {"jsonrpc", "id", "method", "params"} if "method" in members else {"jsonrpc", "id", "result", "error"}
-        # A serialiser may write every member that it knows.
-        own = [name for name, value in members.items() if name not in allowed and value is not None]
-        own = [name for name in own if name not in ("result", "error", "params")]
-        for name in own:
-            self.found("types.no-own-fields", f"a message has the member {name!r} beside those of JSON-RPC", frame)
+        for name, value in members.items():
+            if name not in _MEMBERS and value is not None:  # a serialiser may write every member that it knows
+                self.found("types.no-own-fields", f"a message has the member {name!r} beside those of JSON-RPC", frame)
 
     def request(self, exchange: Exchange) -> None:
         self._method(exchange, is_request=True)
@@ -497,4 +497,4 @@ class Results(Observer):
         misfits = [fault for fault in faults(exchange.params, exchange.row.params) if fault.kind == "misfit"]
         if misfits and code not in (AUTH_REQUIRED, NOT_FOUND, INVALID_REQUEST, METHOD_NOT_FOUND):
             wrong = f"{exchange.method} without fitting params was refused with {code}, not -32602"
-            self.judge("jsonrpc.error.invalid-params", code == INVALID_PARAMS or wrong, exchange, frame)
+            self.judge("jsonrpc.error.invalid-params", code == INVALID_PARAMS or wrong, exchange)

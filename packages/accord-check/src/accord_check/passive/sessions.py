@@ -39,8 +39,7 @@ def is_absolute(path: str) -> bool:
 
 
 class Sessions(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._loaded: dict[str, Exchange] = {}
         """Sessions that were loaded and not prompted since, with the load."""
         self._strangers: dict[str, list[Frame]] = {}
@@ -88,7 +87,7 @@ class Sessions(Observer):
         made = exchange.fields.get("sessionId")
         if exchange.method in ("session/new", "session/fork") and isinstance(made, str):
             verdict = made not in self.conversation.sessions or f"the id {made!r} is that of another session"
-            self.judge("session.new.unique-id", verdict, exchange, frame, session=made)
+            self.judge("session.new.unique-id", verdict, exchange, session=made)
             self._strangers.pop(made, None)
         elif replays_past(exchange) and exchange.session_id is not None:
             self._loaded[exchange.session_id] = exchange
@@ -152,7 +151,7 @@ class Sessions(Observer):
         wrong = None if len(ends) == 1 else f"{how_many} came before the answer to session/resume"
         if wrong is None and late is not None and session_id not in self._active:
             wrong = f"{late.kind} came after replay_complete, of a session that is not at work"
-        self.judge("lint.replay.complete-once", wrong, exchange, *ends, frame)
+        self.judge("lint.replay.complete-once", wrong, exchange.frame, *ends, frame)
 
     def _past(self, update: Update, session_id: str) -> None:
         session, frame = update.session, update.frame
@@ -233,7 +232,7 @@ class Sessions(Observer):
         if isinstance(wanted, str):
             others = [entry.get("cwd") for entry in entries if not _same_folder(entry.get("cwd"), wanted)]
             verdict = not others or f"a list for {wanted!r} has a session in {others[0]!r}"
-            self.judge("session.list.filtered-by-cwd", verdict, exchange, frame)
+            self.judge("session.list.filtered-by-cwd", verdict, exchange)
         for entry in entries:
             folder, entry_id = entry.get("cwd"), entry.get("sessionId")
             if isinstance(folder, str):
@@ -265,8 +264,7 @@ _CATEGORIES = ("mode", "model", "model_config", "thought_level")
 
 
 class Options(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._modes: dict[str, set[Any]] = {}
         self._options: dict[str, dict[Any, dict[str, Any]]] = {}
 
@@ -318,7 +316,7 @@ class Options(Observer):
         """Return the client's values for a session that it opens."""
         wanted = [id_of(option) for option in objects(exchange.params.get("configOptions"))]
         path = "sessionCapabilities.options" if self.conversation.version == 1 else "session.options"
-        undeclared = not self.conversation.declares("agent", path)
+        undeclared = not self.declares("agent", path)
         name, said = "lint.options.only-when-advertised", f"configOptions, but the agent did not declare {path}"
         self.judge(name, not (undeclared and wanted) or said, exchange)
         if wanted:
@@ -420,8 +418,7 @@ class _CursorSeen:
 
 
 class Cursors(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._cursors: dict[tuple[str, str], _CursorSeen] = {}
         self._entities: dict[str, set[tuple[str, Any]]] = {}
         """The things that each session's updates have shown, as the type of an anchor and an id."""

@@ -13,8 +13,7 @@ from accord_check.passive.observer import Observer
 
 
 class TerminalsAndForms(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._made: dict[str, Frame] = {}
         self._released: dict[str, Frame] = {}
         self._exited: set[str] = set()
@@ -47,9 +46,9 @@ class TerminalsAndForms(Observer):
             self._released.pop(made, None)
             self._exited.discard(made)
         elif exchange.method == "fs/read_text_file":
-            self._read(exchange, frame)
+            self._read(exchange)
         elif exchange.method == "elicitation/create":
-            self._form(exchange, frame)
+            self._form(exchange)
 
     def notification(self, message: Message) -> None:
         if message.method == "elicitation/complete" and message.by == "agent":
@@ -72,13 +71,10 @@ class TerminalsAndForms(Observer):
 
     def _terminal(self, exchange: Exchange, frame: Frame, terminal: str) -> None:
         if terminal in self._released and self._released[terminal].number < exchange.frame.number:
-            wrong = (
-                f"{exchange.method} worked for the terminal {terminal!r}, which was released"
-                if exchange.succeeded
-                else None
-            )
             if exchange.method != "terminal/release":
-                self.judge("terminal.release.ends-id", wrong, exchange, frame)
+                worked = f"{exchange.method} worked for the terminal {terminal!r}, which was released"
+                wrong = worked if exchange.succeeded else None
+                self.judge("terminal.release.ends-id", wrong, exchange)
             return
         if not exchange.succeeded:
             return
@@ -109,12 +105,12 @@ class TerminalsAndForms(Observer):
             wrong = f"the terminal {terminal!r} was embedded after its release"
         self.judge("tool.terminal.embedded-before-release", wrong, update)
 
-    def _read(self, exchange: Exchange, frame: Frame) -> None:
+    def _read(self, exchange: Exchange) -> None:
         limit, text = exchange.params.get("limit"), exchange.fields.get("content")
         if isinstance(limit, int) and isinstance(text, str):
             lines = len(text.splitlines())
             verdict = lines <= limit or f"{lines} lines for the limit {limit}"
-            self.judge("files.read.line-and-limit", verdict, exchange, frame)
+            self.judge("files.read.line-and-limit", verdict, exchange)
 
     def _question(self, exchange: Exchange) -> None:
         url = exchange.params.get("url")
@@ -129,13 +125,13 @@ class TerminalsAndForms(Observer):
             plain = parts[0] == "http" and not local
             self.judge("elicitation.url.https", not plain or f"the url is {url[:80]!r}", exchange)
 
-    def _form(self, exchange: Exchange, frame: Frame) -> None:
+    def _form(self, exchange: Exchange) -> None:
         schema = exchange.params.get("requestedSchema")
         fields = exchange.fields
         if fields.get("action") != "accept" or not isinstance(schema, dict):
             return
         wrong = _misfit_of_form(object_of(schema), object_of(fields.get("content")))
-        self.judge("elicitation.form.validated", wrong, exchange, frame)
+        self.judge("elicitation.form.validated", wrong, exchange)
 
     def _binary(self, block: dict[str, Any], name: str, frame: Frame) -> None:
         data = block.get("data") if block.get("type") in ("image", "audio") else None

@@ -34,8 +34,7 @@ class _Call:
 
 
 class Tools(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._calls: dict[tuple[str, str], _Call] = {}
 
     def update(self, update: Update) -> None:
@@ -114,14 +113,14 @@ class Tools(Observer):
         session = self.conversation.session_of(exchange)
         code = object_of(exchange.error).get("code")
         verdict = code != -32601 or "the client does not know session/request_permission"
-        self.judge("permission.always-offered", verdict, exchange, frame)
+        self.judge("permission.always-offered", verdict, exchange)
         outcome = exchange.fields.get("outcome")
         fields = object_of(outcome)
         chosen = fields.get("optionId")
         options = {option.get("optionId"): option for option in objects(exchange.params.get("options"))}
         if fields.get("outcome") == "selected" and isinstance(chosen, str) and options:
             verdict = chosen in options or f"the option {chosen!r} was not offered"
-            self.judge("permission.selected-is-offered", verdict, exchange, frame)
+            self.judge("permission.selected-is-offered", verdict, exchange)
         cancelled = session.cancelled if session is not None else None
         is_first = self.conversation.version == 1  # in version 2 the agent withdraws its questions
         was_open = session is not None and self.conversation.is_read_before_cancel(exchange.frame, session, RACE)
@@ -208,8 +207,7 @@ class _Timeline:
 class Upserts(Observer):
     version = 2
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._timelines: dict[str, _Timeline] = {}
 
     def request(self, exchange: Exchange) -> None:

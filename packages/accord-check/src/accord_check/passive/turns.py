@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from accord.errors import AUTH_REQUIRED, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, REQUEST_CANCELLED
 from accord_check.conversation import MISSING, Exchange, Frame, Message, Update, object_of
@@ -29,8 +29,7 @@ _REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled
 
 
 class Turns(Observer):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._last: dict[str, Exchange] = {}
         """The last answered prompt of each session, if the client has asked nothing about it since."""
         self._was_cancelled: set[int] = set()
@@ -85,8 +84,7 @@ class Turns(Observer):
             if update.kind in ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"):
                 self._speaker(update, session_id)
         if update.kind == "usage_update":
-            cost = update.fields.get("cost")
-            currency = cast("dict[str, Any]", cost).get("currency") if isinstance(cost, dict) else None
+            currency = object_of(update.fields.get("cost")).get("currency")
             if isinstance(currency, str):
                 wrong = None if _CURRENCY.fullmatch(currency) else f"the currency is {currency!r}"
                 self.judge("lint.usage.currency", wrong, update)
@@ -205,8 +203,7 @@ class _Work:
 class States(Observer):
     version = 2
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def begin(self) -> None:
         self._works: dict[str, _Work] = {}
         self._busy: set[int] = set()
         """The numbers of the prompts that were sent while their session was at work."""
@@ -246,10 +243,10 @@ class States(Observer):
         elif exchange.method == "session/resume" and exchange.succeeded:
             work.replay = None
             verdict = work.last_state is not None or "no state_update came before the answer to session/resume"
-            self.judge("lint.resume.state-told", verdict, exchange, frame)
+            self.judge("lint.resume.state-told", verdict, exchange)
         elif exchange.method == "session/close" and exchange.succeeded:
             verdict = not work.is_active or f"session/close was answered while the session was {work.state}"
-            self.judge("lint.close.work-ended", verdict, exchange, frame)
+            self.judge("lint.close.work-ended", verdict, exchange)
             self.saw("lint.close.nothing-after", "agent")
             self._closed[session_id] = frame
             self._works[session_id] = _Work(echoed=work.echoed, receipts=work.receipts)
@@ -284,9 +281,8 @@ class States(Observer):
             for given, (exchange, has_ended) in work.receipts.items():
                 if has_ended or given in work.echoed:
                     wrong = f"no user_message has the id {given!r} of the prompt's answer"
-                    place = exchange.answered or exchange.frame
                     verdict = given in work.echoed or wrong
-                    self.judge("lint.prompt.echoed", verdict, exchange, place, session=session_id, same="no echo")
+                    self.judge("lint.prompt.echoed", verdict, exchange, session=session_id, same="no echo")
 
     def _work(self, session_id: str) -> _Work:
         return self._works.setdefault(session_id, _Work())
@@ -307,7 +303,7 @@ class States(Observer):
                 work.cancelled = None  # the prompt was all that could be cancelled
         elif exchange.frame.number in self._busy:
             verdict = code in _NEVER_INSERTED or f"a prompt was refused with {code} while the session ran"
-            self.judge("lint.prompt.taken-while-busy", verdict, exchange, frame)
+            self.judge("lint.prompt.taken-while-busy", verdict, exchange)
 
     def _user_spoke(self, update: Update, work: _Work) -> None:
         given = update.fields.get("messageId")
