@@ -110,10 +110,8 @@ class Answers(Observer):
 
     def request(self, exchange: Exchange) -> None:
         key, by = key_of(exchange.id), exchange.by
-        is_open = self._open[by][key] > 0
-        self.judge(
-            "lint.request.id-reused", not is_open or f"a second open request has the id {exchange.id!r}", exchange
-        )
+        verdict = not self._open[by][key] or f"a second open request has the id {exchange.id!r}"
+        self.judge("lint.request.id-reused", verdict, exchange)
         self._open[by][key] += 1
         self._answered[by].discard(key)
         if not _is_sound(exchange.frame):

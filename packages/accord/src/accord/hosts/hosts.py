@@ -166,7 +166,7 @@ def _at_least(what: str, value: float, least: float) -> float:
     return float(value)
 
 
-def directory_of(where: str | Path, schema: str) -> Directory:
+def directory_of(where: str | Path, schema: str, *, is_read_only: bool = False) -> Directory:
     """Return the directory in a PostgreSQL database, by its URL, or in a SQLite file, by its path."""
     if is_postgres(where):
         from accord.hosts.postgres_hosts import PostgresDirectory
@@ -174,7 +174,7 @@ def directory_of(where: str | Path, schema: str) -> Directory:
         return PostgresDirectory(str(where), schema)
     from accord.hosts.sqlite_hosts import SqliteDirectory
 
-    return SqliteDirectory(Path(where))
+    return SqliteDirectory(Path(where), is_read_only=is_read_only)
 
 
 async def listed_hosts(where: str | Path, schema: str = "accord") -> list[HostRow]:
@@ -186,12 +186,7 @@ async def listed_hosts(where: str | Path, schema: str = "accord") -> list[HostRo
     `where` is the directory of `accord.Hosts`: the URL of a PostgreSQL database, or the path of a SQLite file. `schema`
     is that of the table in PostgreSQL. Hosts that have ended are listed for a day.
     """
-    if is_postgres(where):
-        directory = directory_of(where, schema)
-    else:
-        from accord.hosts.sqlite_hosts import SqliteDirectory
-
-        directory = SqliteDirectory(Path(where), is_read_only=True)
+    directory = directory_of(where, schema, is_read_only=True)
     try:
         return await directory.hosts()
     finally:

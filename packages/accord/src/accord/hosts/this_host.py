@@ -268,7 +268,7 @@ class ThisHost:
         tls: PeerTls | None,
     ) -> None:
         self.membership = Membership(
-            directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
+            directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=app.end_all
         )
         self.signer = Signer(keys, lambda: self.id)
         """Signs requests to other hosts, and checks those from them."""
@@ -388,9 +388,6 @@ class ThisHost:
         if self._tls is not None:
             self._tls.renew()
         self.peers.follow(view, self.id)
-
-    def _lost(self, why: str) -> None:
-        self._app.end_all(why)
 
     async def drain(self, state: Literal["draining", "live"] = "draining") -> None:
         """Notify the other hosts that this one opens no more connections, or does again."""

@@ -322,9 +322,7 @@ class ProxyConnection:
 
     def tell(self, side: Side, notification: Notification) -> None:
         """Send a notification to this side."""
-        self.board.pass_notification(
-            self._port_from_the_other(side), notification.__method__, codec.encode(notification)
-        )
+        self.board.pass_notification(self.port_to(other(side)), notification.__method__, codec.encode(notification))
 
     async def ask(self, side: Side, request: Request[Any]) -> tuple[Any, bytes]:
         """Send a request of our own to this side; returns its result, and that as JSON."""
@@ -353,10 +351,6 @@ class ProxyConnection:
             return codec.decode(raw, result_type), raw
         except DecodeError as error:
             raise ProtocolError(f"{sent.method}: the answer's result is invalid: {error}") from error
-
-    def _port_from_the_other(self, side: Side) -> Port:
-        """Return the port by which messages for this side arrive."""
-        return self.link.wrapped if side == "client" else self.link.plain
 
     def state_of(self, session: str | None) -> Any:
         """Return the state of a session, made on first use."""

@@ -17,6 +17,7 @@ for one owner and sees nothing of the others.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from abc import ABC, abstractmethod
@@ -272,6 +273,30 @@ def moment(microseconds: int) -> datetime:
 
 # Made at import: msgspec's first use of a class is not safe in two threads.
 _read_cursor = msgspec.json.Decoder(Cursor).decode
+
+
+class PendingWrite(msgspec.Struct, eq=False):
+    """One write to a database that waits for its commit."""
+
+    session: StoredSession
+    updates: Sequence[bytes]
+    columns: dict[str, Any] | None
+    """The columns that change; None for updates alone, with which the time of the last activity need not be exact."""
+    done: asyncio.Future[None]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the updates."""
+        return sum(map(len, self.updates))
+
+    def settle(self, error: StoreError | None) -> None:
+        """Report that the write is stored, or was refused, unless it was cancelled."""
+        if self.done.done():
+            return
+        if error is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(error)
 
 
 # Sessions in memory: the default, and the model against which other stores are tested.

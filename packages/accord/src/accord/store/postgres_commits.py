@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from accord.errors import StoreError
-from accord.store import NOTHING, Changes, Clock, StoredSession, microseconds
+from accord.store import NOTHING, Changes, Clock, PendingWrite, StoredSession, microseconds
 from accord.store.postgres_connection import Deadline, PostgresConnection
 from accord.store.postgres_statements import CHANGING, Row, Statements, bits, changed_columns, transposed
 
@@ -46,27 +46,6 @@ class Place:
 
 
 @dataclass(slots=True)
-class PostgresWrite:
-    """One write that waits for its commit."""
-
-    session: StoredSession
-    updates: Sequence[bytes]
-    columns: dict[str, Any] | None
-    """The columns that change; None for updates alone."""
-    done: asyncio.Future[None]
-
-    @property
-    def key(self) -> Key:
-        """Return the session and the holder of this write."""
-        return key_of(self.session)
-
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it adds to a statement."""
-        return WRITE_SIZE + sum(map(len, self.updates))
-
-
-@dataclass(slots=True)
 class CommitGroup:
     """The writes of one holder in one statement."""
 
@@ -74,7 +53,7 @@ class CommitGroup:
     columns: dict[str, Any] = field(default_factory=dict[str, Any])
     touches: bool = False
 
-    def add(self, write: PostgresWrite) -> None:
+    def add(self, write: PendingWrite) -> None:
         """Add one more write, in order."""
         self.updates += write.updates
         if write.columns is not None:
@@ -99,13 +78,13 @@ class Commits:
         self._patience = patience
         self._clock = clock
         self._places: dict[Key, Place] = {}
-        self._waiting: list[PostgresWrite] = []
+        self._waiting: list[PendingWrite] = []
         self._committing: asyncio.Task[None] | None = None
 
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
         """Write with the next commit; returns or raises once it is done."""
         columns = None if changes is NOTHING else changed_columns(changes)
-        write = PostgresWrite(session, updates, columns, asyncio.get_running_loop().create_future())
+        write = PendingWrite(session, updates, columns, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all(), name="accord store commits")
@@ -135,13 +114,14 @@ class Commits:
                 try:
                     outcomes = await self._commit(batch)
                 except StoreError as error:
-                    outcomes = dict.fromkeys((write.key for write in batch), error)
-                _settle(batch, outcomes)
+                    outcomes = dict.fromkeys((key_of(write.session) for write in batch), error)
+                for write in batch:
+                    write.settle(outcomes[key_of(write.session)])
         finally:
             self._committing = None
 
-    def _next_batch(self) -> list[PostgresWrite]:
-        batch: list[PostgresWrite] = []
+    def _next_batch(self) -> list[PendingWrite]:
+        batch: list[PendingWrite] = []
         size = taken = 0
         for write in self._waiting:
             if size >= LARGEST:
@@ -149,14 +129,14 @@ class Commits:
             taken += 1
             if not write.done.done():  # a write that was cancelled while it waited is dropped
                 batch.append(write)
-                size += write.size
+                size += WRITE_SIZE + write.size
         del self._waiting[:taken]
         return batch
 
-    async def _commit(self, batch: list[PostgresWrite]) -> dict[Key, StoreError | None]:
+    async def _commit(self, batch: list[PendingWrite]) -> dict[Key, StoreError | None]:
         groups: dict[Key, CommitGroup] = {}
         for write in batch:
-            groups.setdefault(write.key, CommitGroup()).add(write)
+            groups.setdefault(key_of(write.session), CommitGroup()).add(write)
         places = await self._placed(groups.keys())
         written = {key: group for key, group in groups.items() if key in places}
         deadline = Deadline(self._patience)
@@ -237,17 +217,6 @@ class Commits:
 def key_of(session: StoredSession) -> Key:
     """Return a session of one of its holders."""
     return session.id, session.owner, session.hold
-
-
-def _settle(batch: list[PostgresWrite], outcomes: Mapping[Key, StoreError | None]) -> None:
-    for write in batch:
-        if write.done.done():
-            continue
-        error = outcomes[write.key]
-        if error is None:
-            write.done.set_result(None)
-        else:
-            write.done.set_exception(error)
 
 
 def _refusal(

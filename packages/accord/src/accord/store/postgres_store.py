@@ -125,11 +125,8 @@ class PostgresStore(Store):
         return None if row is None else session_of(row)
 
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
-        row = None
-        if storable(session_id, owner):
-            taking = changed_columns(Changes(roots=tuple(roots)))["roots"]
-            values = (*_this(session_id, owner), taking)
-            row = await self._call(lambda line: line.fetchrow(self._statements.take, *values))
+        taking = changed_columns(Changes(roots=tuple(roots)))["roots"]
+        row = await self._row(session_id, owner, self._statements.take, taking)
         if row is None:
             raise _gone(session_id)
         session = session_of(row)
@@ -147,11 +144,7 @@ class PostgresStore(Store):
     async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
         columns = changed_columns(changes)
         statement = self._statements.amend(list(columns))
-        found = None
-        if storable(session_id, owner):
-            values = (*_this(session_id, owner), *columns.values())
-            found = await self._call(lambda line: line.fetchval(statement, *values))
-        if found is None:
+        if await self._row(session_id, owner, statement, *columns.values()) is None:
             raise _gone(session_id)
 
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
@@ -273,10 +266,13 @@ class PostgresStore(Store):
         return StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")
 
     async def _find(self, session_id: str, owner: str) -> Row | None:
+        return await self._row(session_id, owner, self._statements.find)
+
+    async def _row(self, session_id: str, owner: str, statement: str, *values: Any) -> Row | None:
+        """The row that a statement about one session returns; None if there is no such session."""
         if not storable(session_id, owner):
             return None
-        values = _this(session_id, owner)
-        return await self._call(lambda line: line.fetchrow(self._statements.find, *values))
+        return await self._call(lambda line: line.fetchrow(statement, *_this(session_id, owner), *values))
 
     async def _call(self, work: Work[T]) -> T:
         """Run work that may be repeated, over a free connection if there is one, and return its result."""

@@ -17,7 +17,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
@@ -36,6 +35,7 @@ from accord.store import (
     Clock,
     Cursor,
     Page,
+    PendingWrite,
     StoredSession,
     microseconds,
     moment,
@@ -304,27 +304,6 @@ Submit: TypeAlias = "Callable[[Work], Future[Outcomes]]"
 Outcomes: TypeAlias = "list[StoreError | None]"
 
 
-@dataclass(slots=True)
-class Write:
-    """One write that waits for its commit."""
-
-    session: StoredSession
-    updates: Sequence[bytes]
-    columns: dict[str, str | int | None] | None
-    """The columns that change; None for updates alone."""
-    done: asyncio.Future[None]
-
-    @property
-    def touches(self) -> bool:
-        """Whether the time of the last activity must be exact."""
-        return self.columns is not None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the updates."""
-        return sum(map(len, self.updates))
-
-
 class WriteJournal:
     """Collects writes and commits them, in the event loop's thread if that is fast."""
 
@@ -338,7 +317,7 @@ class WriteJournal:
         self._check_after = 0.0
         self._path = path
         self._clock = clock
-        self._waiting: list[Write] = []
+        self._waiting: list[PendingWrite] = []
         self._committing = False
         self._since_checkpoint = 0
         self._idle = LightEvent()
@@ -347,7 +326,8 @@ class WriteJournal:
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
         """Write with the next commit; returns or raises once it is done."""
         loop = asyncio.get_running_loop()
-        write = Write(session, updates, None if changes is NOTHING else changed_columns(changes), loop.create_future())
+        columns = None if changes is NOTHING else changed_columns(changes)
+        write = PendingWrite(session, updates, columns, loop.create_future())
         self._waiting.append(write)
         if not self._committing:
             self._committing = True
@@ -382,22 +362,18 @@ class WriteJournal:
         loop = asyncio.get_running_loop()
         self._submit(work).add_done_callback(lambda future: loop.call_soon_threadsafe(self._committed, writes, future))
 
-    def _check_file(self, writes: list[Write]) -> None:
+    def _check_file(self, writes: list[PendingWrite]) -> None:
         """Raise StoreError if the file was deleted or replaced.
 
         A check costs a tenth of a commit, so the updates of a stream share one.
         """
         now = monotonic()
-        if now < self._check_after:
-            for write in writes:
-                if write.columns is not None:
-                    break
-            else:
-                return
+        if now < self._check_after and all(write.columns is None for write in writes):
+            return
         self._file.must_be_there()
         self._check_after = now + CHECK_AGAIN
 
-    def _committed(self, writes: list[Write], future: Future[Outcomes]) -> None:
+    def _committed(self, writes: list[PendingWrite], future: Future[Outcomes]) -> None:
         error = future.exception()
         self._settle(writes, future.result() if error is None else self._failure(error, len(writes)))
 
@@ -411,14 +387,9 @@ class WriteJournal:
             failure.__cause__ = error
         return [failure] * count
 
-    def _settle(self, writes: list[Write], outcomes: Outcomes) -> None:
+    def _settle(self, writes: list[PendingWrite], outcomes: Outcomes) -> None:
         for write, error in zip(writes, outcomes, strict=True):
-            if write.done.done():
-                continue
-            if error is None:
-                write.done.set_result(None)
-            else:
-                write.done.set_exception(error)
+            write.settle(error)
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._commit)
         else:
@@ -429,16 +400,9 @@ class WriteJournal:
             self._submit(checkpoint)
 
 
-def commit(connection: sqlite3.Connection, writes: list[Write], at: int) -> Outcomes:
+def commit(connection: sqlite3.Connection, writes: list[PendingWrite], at: int) -> Outcomes:
     """Store these writes in one transaction; returns for each why it was refused, or None."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        outcomes = [_write(connection, write, at) for write in writes]
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-    return outcomes
+    return in_transaction(connection, lambda: [_write(connection, write, at) for write in writes])
 
 
 def checkpoint(connection: sqlite3.Connection) -> Outcomes:
@@ -447,14 +411,14 @@ def checkpoint(connection: sqlite3.Connection) -> Outcomes:
     return []
 
 
-def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError | None:
+def _write(connection: sqlite3.Connection, write: PendingWrite, at: int) -> StoreError | None:
     session = write.session
     # The cost of a commit is the number of pages that it changes. Most change only the page with the newest updates.
     row = connection.execute(_PLACE, (session.id, session.owner, session.hold)).fetchone()
     if row is None:
         return refusal(connection, session)
     number, updated, last = row
-    if write.touches or at - updated >= MOMENT:
+    if write.columns is not None or at - updated >= MOMENT:
         columns = "".join(f", {name} = ?" for name in write.columns or ())
         values = (write.columns or {}).values()
         connection.execute(

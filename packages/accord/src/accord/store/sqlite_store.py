@@ -100,9 +100,7 @@ class SqliteStore(Store):
         return found
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
-        held = self._open
-        if held is None:
-            held = await self._ready()
+        held = self._open or await self._ready()
         await held.journal.write(session, updates, changes)
 
     async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
@@ -148,9 +146,7 @@ class SqliteStore(Store):
         return await self._work(lambda connection: sqlite_queries.in_transaction(connection, lambda: do(connection)))
 
     async def _work(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        held = self._open
-        if held is None:
-            held = await self._ready()
+        held = self._open or await self._ready()
 
         def work(connection: sqlite3.Connection) -> T:
             held.file.must_be_there()
