@@ -23,6 +23,7 @@ from msgspec import Struct, field
 
 from accord import Agent, Turn
 from accord.schema.base import Json
+from accord.trace.meaning import body_of
 from accord_adapters.adapted_agent import Attachment, ServeOptions, adapted_agent, check_served, parts_of
 from accord_adapters.narration import Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
@@ -141,15 +142,11 @@ class _LlamaRun:
 
     async def _count(self, raw: object) -> None:
         """Report the usage of an answer, which each provider names differently."""
-        if not isinstance(raw, dict):
-            return
-        usage = cast("dict[str, Any]", raw).get("usage")
-        if isinstance(usage, dict):
-            used = cast("dict[str, Any]", usage)
-            read = used.get("input_tokens", used.get("prompt_tokens"))
-            written = used.get("output_tokens", used.get("completion_tokens"))
-            if isinstance(read, int) and isinstance(written, int):
-                await self.narration.used(read, written)
+        used = body_of(body_of(raw).get("usage"))
+        read = used.get("input_tokens", used.get("prompt_tokens"))
+        written = used.get("output_tokens", used.get("completion_tokens"))
+        if isinstance(read, int) and isinstance(written, int):
+            await self.narration.used(read, written)
 
     async def _answered(self, event: InputRequiredEvent) -> HumanResponseEvent:
         """Return the answer to a request for input: it has the members of the request, by which its tool finds it."""

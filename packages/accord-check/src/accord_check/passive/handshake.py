@@ -151,9 +151,9 @@ _METHODS: dict[str, tuple[str, str]] = {
     "session/delete": ("sessionCapabilities.delete", "session.delete.only-when-advertised"),
     "session/fork": ("sessionCapabilities.fork", "session.fork.only-when-advertised"),
     "logout": ("auth.logout", "auth.logout.only-when-advertised"),
-    "providers/list": ("providers", "providers.only-when-advertised"),
-    "providers/set": ("providers", "providers.only-when-advertised"),
-    "providers/disable": ("providers", "providers.only-when-advertised"),
+    **dict.fromkeys(
+        ("providers/list", "providers/set", "providers/disable"), ("providers", "providers.only-when-advertised")
+    ),
     "session/archive": ("sessionCapabilities.archive", "capabilities.client-omitted-is-unsupported"),
     "session/unarchive": ("sessionCapabilities.archive", "capabilities.client-omitted-is-unsupported"),
     "session/options": ("sessionCapabilities.options", "lint.options.only-when-advertised"),
@@ -162,11 +162,10 @@ _METHODS: dict[str, tuple[str, str]] = {
     "auth/status": ("auth.status", "capabilities.client-omitted-is-unsupported"),
     "fs/read_text_file": ("fs.readTextFile", "files.read.only-when-advertised"),
     "fs/write_text_file": ("fs.writeTextFile", "files.write.only-when-advertised"),
-    "terminal/create": ("terminal", "terminal.only-when-advertised"),
-    "terminal/output": ("terminal", "terminal.only-when-advertised"),
-    "terminal/wait_for_exit": ("terminal", "terminal.only-when-advertised"),
-    "terminal/kill": ("terminal", "terminal.only-when-advertised"),
-    "terminal/release": ("terminal", "terminal.only-when-advertised"),
+    **dict.fromkeys(
+        (f"terminal/{it}" for it in ("create", "output", "wait_for_exit", "kill", "release")),
+        ("terminal", "terminal.only-when-advertised"),
+    ),
     "elicitation/create": ("elicitation", "elicitation.absent-is-unsupported"),
 }
 

@@ -18,11 +18,11 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from accord import ConfigurationError
 from accord.installation import own_command
-from accord.trace.meaning import body_of
+from accord.trace.meaning import body_of, items_of
 from accord_tools.configuration.agent_settings import NAME, AgentSettings
 
 Client = Literal["zed", "jetbrains", "acpx"]
@@ -56,14 +56,14 @@ def read_agents(client: Client, text: str, source: str) -> tuple[dict[str, Agent
         document: Any = json.loads(without_comments(text))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{source}: {error}") from None
-    given: Any = cast("dict[str, Any]", document).get(KEYS[client], {}) if isinstance(document, dict) else None
-    if not isinstance(given, dict):
+    given: Any = body_of(document).get(KEYS[client], {})
+    if not isinstance(document, dict) or not isinstance(given, dict):
         raise ConfigurationError(f"{source}: must be an object with {KEYS[client]!r}, an object")
     found: dict[str, AgentSettings] = {}
     problems: list[str] = []
-    for name, value in cast("dict[str, Any]", given).items():
+    for name, value in body_of(given).items():
         ours = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
-        settings = _settings(name, cast("dict[str, Any]", value)) if isinstance(value, dict) else "must be an object"
+        settings = _settings(name, body_of(value)) if isinstance(value, dict) else "must be an object"
         if isinstance(settings, str):
             problems.append(f"{name}: {settings}")
         elif not NAME.fullmatch(ours) or ours in found:
@@ -79,10 +79,9 @@ def without_comments(text: str) -> str:
 
 
 def _settings(name: str, given: dict[str, Any]) -> AgentSettings | str:
-    env, mode = given.get("env"), given.get("default_mode")
-    variables = body_of(env)
+    mode = given.get("default_mode")
     more: dict[str, Any] = {
-        "env": {key: str(value) for key, value in variables.items()},
+        "env": {key: str(value) for key, value in body_of(given.get("env")).items()},
         "mode": mode if isinstance(mode, str) else None,
         "config": _options(given),
     }
@@ -91,9 +90,9 @@ def _settings(name: str, given: dict[str, Any]) -> AgentSettings | str:
     command: Any = given.get("command")
     arguments: Any = given.get("args", [])
     if isinstance(command, dict):  # of older versions of Zed
-        place = cast("dict[str, Any]", command)
+        place = body_of(command)
         command, arguments = place.get("path"), place.get("args", [])
-    listed = cast("list[Any]", arguments) if isinstance(arguments, list) else [None]
+    listed = items_of(arguments) if isinstance(arguments, list) else [None]
     words = [word for word in listed if isinstance(word, str)]
     if not isinstance(command, str) or not command.strip() or len(words) < len(listed):
         return "has no 'command'" if not command else "'command' must be a text, and 'args' a list of texts"
@@ -102,8 +101,7 @@ def _settings(name: str, given: dict[str, Any]) -> AgentSettings | str:
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, str | bool]:
-    options: Any = given.get("default_config_options")
-    chosen = body_of(options)
+    chosen = body_of(given.get("default_config_options"))
     found: dict[str, str | bool] = {key: value for key, value in chosen.items() if isinstance(value, str | bool)}
     model = given.get("default_model")
     return {"model": model, **found} if isinstance(model, str) else found

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from platform import uname
 from typing import Any, Literal, NamedTuple, cast
 
+from accord.trace.meaning import body_of, items_of
 from accord_tools.registry import InstallError
 
 Kind = Literal["binary", "npx", "uvx"]
@@ -184,7 +185,7 @@ def read_entry(given: object) -> RegistryEntry | str:
 
 
 def _distributed(name: str, version: str, raw: dict[str, Any], distribution: object) -> RegistryEntry:
-    kinds = cast("dict[str, Any]", distribution) if isinstance(distribution, dict) else {}
+    kinds = body_of(distribution)
     notes: list[str] = [] if kinds else ["it has no distribution"]
     notes += [f"unknown kind of distribution {kind!r}" for kind in kinds if kind not in ("binary", "npx", "uvx")]
     return RegistryEntry(
@@ -208,8 +209,8 @@ def _distributed(name: str, version: str, raw: dict[str, Any], distribution: obj
 def _authors(given: object) -> tuple[str, ...]:
     """The names of authors; some entries have objects with a name."""
     found: list[str] = []
-    for author in cast("list[Any]", given) if isinstance(given, list) else []:
-        name: Any = cast("dict[str, Any]", author).get("name") if isinstance(author, dict) else author
+    for author in items_of(given):
+        name: Any = body_of(author).get("name") if isinstance(author, dict) else author
         found += [name] if isinstance(name, str) else []
     return tuple(found)
 
@@ -274,9 +275,8 @@ def _words(raw: Mapping[str, Any]) -> tuple[str, ...]:
     value = raw.get("args")
     if value is None:
         return ()
-    words = cast("list[Any]", value) if isinstance(value, list) else []
-    found = tuple(word for word in words if isinstance(word, str) and "\0" not in word)
-    if not isinstance(value, list) or len(found) < len(words):
+    found = tuple(word for word in items_of(value) if isinstance(word, str) and "\0" not in word)
+    if not isinstance(value, list) or len(found) < len(items_of(value)):
         raise ValueError(f"'args' must be a list of texts, got {value!r}")
     return found
 

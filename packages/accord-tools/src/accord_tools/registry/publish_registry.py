@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -29,6 +29,7 @@ from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
 from accord.jsonrpc.line_frames import Oversized
 from accord.project.project import Project
+from accord.trace.meaning import body_of, items_of
 from accord.transports import End
 from accord_tools.registry import InstallError, Progress, RegistryError
 from accord_tools.registry.agent_index import LARGEST, IndexSource, entry_files
@@ -118,10 +119,7 @@ def _shown(file: Path, base: Path) -> str:
 
 
 def _id(source: SourceEntry) -> str | None:
-    raw = source.raw
-    if not isinstance(raw, dict):
-        return None
-    name: Any = cast("dict[str, Any]", raw).get("id")
+    name: Any = body_of(source.raw).get("id")
     return name if isinstance(name, str) else None
 
 
@@ -146,19 +144,18 @@ def build(
 
 
 def _published(source: SourceEntry, icons_at: str, hash_of: Callable[[str], str] | None) -> dict[str, Any]:
-    raw = cast("dict[str, Any]", source.raw)
+    raw = body_of(source.raw)
     entry = {key: raw[key] for key in KEYS if key in raw}
     entry |= {key: raw[key] for key in sorted(raw) if key not in (*KEYS, "preview", "$schema")}
     if source.icon is not None:
         entry["icon"] = f"{icons_at.rstrip('/')}/{entry['id']}.svg" if icons_at else f"{entry['id']}.svg"
-    distribution = entry.get("distribution")
-    if hash_of is not None and isinstance(distribution, dict):
-        entry["distribution"] = _with_hashes(cast("dict[str, Any]", distribution), hash_of)
+    if hash_of is not None and (distribution := body_of(entry.get("distribution"))):
+        entry["distribution"] = _with_hashes(distribution, hash_of)
     return entry
 
 
 def _with_hashes(distribution: dict[str, Any], hash_of: Callable[[str], str]) -> dict[str, Any]:
-    targets = cast("dict[str, dict[str, Any]]", distribution.get("binary", {}))
+    targets: dict[str, dict[str, Any]] = distribution.get("binary", {})
     hashed = {
         platform: target if target.get("sha256") else {**target, "sha256": hash_of(str(target["archive"]))}
         for platform, target in targets.items()
@@ -181,17 +178,10 @@ def check_online(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
 
 def _addresses(raw: object) -> Iterator[tuple[str, str]]:
     """The addresses of an entry, with their paths."""
-    if not isinstance(raw, dict):
-        return
-    entry = cast("dict[str, Any]", raw)
+    entry = body_of(raw)
     yield from ((key, entry[key]) for key in ADDRESSES if isinstance(entry.get(key), str))
-    distribution: Any = entry.get("distribution")
-    binary: Any = cast("dict[str, Any]", distribution).get("binary") if isinstance(distribution, dict) else None
-    if not isinstance(binary, dict):
-        return
-    for platform, target in cast("dict[str, Any]", binary).items():
-        archive: Any = cast("dict[str, Any]", target).get("archive") if isinstance(target, dict) else None
-        if isinstance(archive, str):
+    for platform, target in body_of(body_of(entry.get("distribution")).get("binary")).items():
+        if isinstance(archive := body_of(target).get("archive"), str):
             yield f"distribution.binary.{platform}.archive", archive
 
 
@@ -332,13 +322,11 @@ def _methods(line: bytes) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         return (), ("first line", f"its first line of standard output must be JSON, got {line[:200]!r}")
     if not isinstance(message, dict):
         return (), ("first line", f"its first line of standard output must be a JSON object, got {line[:200]!r}")
-    answer = cast("dict[str, Any]", message)
+    answer = body_of(message)
     if not isinstance(answer.get("result"), dict):
         return (), ("initialize", f"answered with an error: {json.dumps(answer.get('error', answer))[:300]}")
-    given: Any = cast("dict[str, Any]", answer["result"]).get("authMethods")
-    offered = cast("list[Any]", given) if isinstance(given, list) else []
-    read = [cast("dict[str, Any]", method) for method in offered if isinstance(method, dict)]
-    typed = [(str(method.get("id")), type_of(method)) for method in read]
+    offered = [body_of(it) for it in items_of(answer["result"].get("authMethods")) if isinstance(it, dict)]
+    typed = [(str(method.get("id")), type_of(method)) for method in offered]
     methods = tuple(f"{name} ({kind})" for name, kind in typed)
     if not any(kind in ("agent", "terminal") for _, kind in typed):
         needs = "must offer a login method of the type agent or terminal"
@@ -350,5 +338,4 @@ def type_of(method: Mapping[str, Any]) -> str:
     """The type of a login method, as the registry's check reads it."""
     if isinstance(method.get("type"), str):
         return str(method["type"])
-    meta: Any = method.get("_meta")
-    return "terminal" if isinstance(meta, dict) and "terminal-auth" in meta else "agent"
+    return "terminal" if "terminal-auth" in body_of(method.get("_meta")) else "agent"
