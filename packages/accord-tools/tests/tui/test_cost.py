@@ -51,7 +51,7 @@ async def test_nothing_is_drawn_while_nothing_changes(chat):
         await it.pilot.pause()
         transcript = it.transcript
         before = transcript.flushes, transcript.drawn
-        assert not transcript._drawing.is_asked
+        assert not transcript._drawing._timer
         await it.pilot.pause()
         assert (transcript.flushes, transcript.drawn) == before
 

@@ -17,7 +17,7 @@ def started(terminal, size, *arguments):
 def asked_to_edit(it):
     """The agent reads a file, which is no question, and asks to change it."""
     it.send("/edit README.md")
-    it.sees("? Edit README.md", "+ And once more.")
+    it.sees("? Allow this edit?", "+ And once more.")
 
 
 @LARGE
@@ -33,7 +33,7 @@ def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
 def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
-    it.answer("y", "Edit README.md")
+    it.answer("y", "Allow this edit")
     it.sees("I wrote README.md.")
     assert "And once more." in (it.project / "README.md").read_text()
     it.press("C-d")
@@ -49,7 +49,7 @@ def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
 def test_a_change_is_denied_and_the_user_says_what_to_do_instead(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
-    it.answer("r", "Edit README.md")
+    it.answer("r", "Allow this edit")
     it.sees("As you wish: I changed nothing.", "What should the agent do instead?")
     it.send("hello")
     it.sees("I am Accord's built-in agent")

@@ -3,6 +3,7 @@
 import pytest
 
 import accord
+from accord import v1
 from accord.project.confined import Roots
 from accord.project.git import find_repository
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
@@ -43,7 +44,7 @@ def asking(answers):
 async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_is_revoked(chat):
     async with chat(writing()) as it:
         await it.send("a.txt")
-        await it.sees("… write a.txt", "y Allow")
+        await it.sees("… Allow this edit?", "a.txt", "y Allow")
         await it.press("a")
         await it.sees("written")
         await it.send("/permissions ")
@@ -51,8 +52,48 @@ async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_i
         await it.press("enter")
         await it.sees("You are asked again")
         await it.send("b.txt")
-        await it.sees("… write b.txt", "y Allow")
+        await it.sees("… Allow this edit?", "b.txt", "y Allow")
         await it.press("n")
+
+
+async def test_always_to_the_agents_question_covers_the_use_and_is_listed_and_revoked(chat):
+    agent = accord.Agent("runs")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        if turn.text == "ask":
+            async with turn.tool("Run it", kind="execute", raw_input={"command": "echo 'a b'"}) as tool:
+                await tool.ask(v1.PermissionOption("p", "Always allow this", "allow_always"))
+        for word in ("once", "twice"):
+            await turn.client.run("echo", ["a b"])
+            await turn.say(f"ran {word} ")
+
+    async with chat(agent) as it:
+        await it.send("ask")
+        await it.sees("a Always allow this")
+        await it.press("a")
+        await it.sees("ran once ran twice", "Always allow this: /permissions revokes it here")
+        await it.send("/permissions ")
+        await it.sees("run echo 'a b'", "until the session ends")
+        await it.press("enter")
+        await it.sees("You are asked again: run echo 'a b'")
+        await it.send("run")
+        await it.sees("Allow this command?", "$ echo 'a b'")
+
+
+async def test_an_always_that_only_the_agent_can_keep_is_shown_as_such(chat):
+    agent = accord.Agent("asks")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        async with turn.tool("Search the web", kind="fetch") as tool:
+            await tool.ask(v1.PermissionOption("p", "Always allow this", "allow_always"))
+
+    async with chat(agent) as it:
+        await it.send("ask")
+        await it.sees("Allow this fetch?", "a Always allow this")
+        await it.press("a")
+        await it.sees("Always allow this: only the agent knows this")
 
 
 async def test_an_answer_that_holds_in_later_chats_can_be_forgotten(chat, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def editing(answers):
 async def test_a_key_answers_a_question(chat, answers, key, allowed):
     async with chat(editing(answers)) as it:
         await it.send("go")
-        await it.sees("… Edit the file", "y Allow", "buy milk", "buy bread")
+        await it.sees("… Allow this edit?", "Edit the file", "y Allow", "buy milk", "buy bread")
         await it.press(key)
         await it.sees("on I go")
         assert answers == [allowed]
@@ -167,13 +167,61 @@ async def test_each_question_takes_keys_only_half_a_second_after_it_appeared(cha
         await eventually(lambda: got == [False, "decline", "decline"])
 
 
-async def test_the_title_of_an_open_question_stands_above_the_editor_alone(chat, answers):
+async def test_what_an_open_question_is_about_is_on_the_screen_once(chat, answers):
     async with chat(editing(answers)) as it:
         await it.send("go")
         await it.sees("y Allow")
         await it.quiet()
-        await it.sees("? Edit the file")
-        assert it.screen().count("? Edit the file") == 1
+        await it.sees("? Allow this edit?")
+        assert it.screen().count("Edit the file") == 1
+
+
+COMMAND = "npm test -- --grep 'a b'"
+CALLS = {
+    "in the title": {"title": COMMAND, "raw_input": None},
+    "in the title, quoted": {"title": f"`{COMMAND}`", "raw_input": {"command": COMMAND}},
+    "in the title, cut": {"title": "Run npm test -- --gr…", "raw_input": {"command": COMMAND}},
+    "in the input": {"title": "Run the tests", "raw_input": {"command": COMMAND}},
+    "in words": {"title": "Run the tests", "raw_input": {"command": ["bash", "-lc", COMMAND]}},
+    "in the content": {"title": "Run the tests", "raw_input": {"command": COMMAND}, "text": f"```sh\n{COMMAND}\n```"},
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_command_is_shown_once_as_a_person_would_type_it(chat, call, width):
+    agent = accord.Agent("runs")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool(call["title"], kind="execute", raw_input=call["raw_input"]) as tool:
+            if "text" in call:
+                await tool.text(call["text"])
+            await tool.ask()
+
+    async with chat(agent, size=(width, 24)) as it:
+        await it.send("go")
+        await it.sees("y Allow")
+        await it.quiet()
+        await it.sees("? Allow this command?", COMMAND)
+        assert (it.screen().count("npm test"), it.screen().count("bash")) == (1, 0)
+        await it.press("y")
+        await it.idle()
+        assert it.screen().count("npm test") == 1
+
+
+async def test_a_question_whose_tool_call_is_further_up_names_its_command(chat):
+    agent = accord.Agent("runs")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("npm test", kind="execute") as tool:
+            await turn.say("first something else")
+            await tool.ask()
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("y Allow", "$ npm test")
 
 
 async def test_a_click_answers_a_question_once_it_takes_keys(chat, answers):
@@ -270,7 +318,7 @@ async def test_a_use_of_a_file_is_asked_about_and_can_be_undone(chat, tmp_path):
 
     async with chat(agent) as it:
         await it.send("go")
-        await it.sees("write notes.txt", "- old", "+ new")
+        await it.sees("notes.txt", "- old", "+ new")
         await it.press("y")
         await it.sees("written")
         assert (tmp_path / "notes.txt").read_text() == "new\n"
@@ -285,7 +333,7 @@ async def test_a_use_of_a_file_is_asked_about_and_can_be_undone(chat, tmp_path):
 async def test_a_text_that_is_typed_right_after_an_answer_is_for_the_editor(chat, answers):
     async with chat(editing(answers)) as it:
         await it.send("go")
-        await it.sees("… Edit the file", "y Allow")
+        await it.sees("… Allow this edit?", "Edit the file", "y Allow")
         await it.quiet()
         it.app.bar.question.press("y")  # the bar is still there: nothing has been drawn since
         await it.type("read")

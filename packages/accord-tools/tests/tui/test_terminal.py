@@ -25,7 +25,7 @@ def test_a_terminal_without_utf_8_and_true_colours_gets_plain_signs(terminal, si
     it = terminal(size, term=term, LC_ALL="C", COLORTERM="")
     it.sees("Accord demo", "enter send")
     it.send("/edit README.md")
-    it.sees("? Edit README.md", "+ And once more.", "y Allow")
+    it.sees("? Allow this edit?", "+ And once more.", "y Allow")
     assert it.screen().isascii()
     it.press("f1")
     it.sees("Keys", "esc closes")

@@ -333,6 +333,23 @@ def permission(session, **call):
     return PermissionQuestion(session, ToolCallState(v1.ToolCallId("t"), **call), options)
 
 
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    ("title", "given", "wants"),
+    [
+        ("npm test", None, "execute"),
+        ("`npm test`", {"command": "npm test"}, "execute"),
+        ("Run npm te…", {"command": "npm test"}, "execute"),
+        ("Run the tests", {"command": ["bash", "-lc", "npm test"]}, "execute: Run the tests"),
+    ],
+)
+def test_a_question_shows_a_command_once_as_a_person_would_type_it(session, title, given, wants, width):
+    shown = next(ask_permission(permission(session, title=title, kind="execute", raw_input=given), width))
+    assert (shown.count("npm test"), shown.count("bash")) == (1, 0)
+    assert f"│ wants to  {wants}\n" in shown
+    assert "│ command   npm test\n" in shown
+
+
 def test_a_permission_is_given_by_number_or_by_yes_and_no(session):
     question = permission(session, title="Run tests", kind="execute", raw_input={"command": "npm test"})
     shown, answer = talk(ask_permission(question), "7", "1")

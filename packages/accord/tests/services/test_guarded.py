@@ -101,6 +101,42 @@ async def test_always_holds_for_this_session_and_this_kind_of_use(tmp_path: Path
     assert asked.titles == ["write a", "read a"]
 
 
+async def test_always_to_the_agents_own_question_covers_these_uses_and_no_others(tmp_path: Path) -> None:
+    options = [v1.PermissionOption(v1.PermissionOptionId("p"), "Always", "allow_always")]
+
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Run", kind="execute", raw_input={"command": "echo 'a b'"}) as tool:
+            assert await tool.ask(*options)
+        async with turn.tool("Write", kind="edit") as tool:
+            await tool.diff("a.txt", None, "one")
+            assert await tool.ask(*options)
+        for _ in range(2):
+            await turn.client.run("sh", ["-c", "echo 'a b'"])
+            await turn.client.run("echo", ["a b"])
+            await turn.client.write_text_file("a.txt", "another text")
+        await turn.client.write_text_file("b.txt", "two")
+        await turn.client.run("echo", ["a", "b"])
+
+    asked = Asked(True, True, True, True)
+    await played(work, asked, tmp_path)
+    assert asked.titles == ["Run", "Write", "write b.txt", "run echo a b"]
+
+
+async def test_a_rule_that_takes_an_always_option_allows_one_use_only(tmp_path: Path) -> None:
+    options = [v1.PermissionOption(v1.PermissionOptionId("p"), "Always", "allow_always")]
+
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Run", kind="execute", raw_input={"command": "true"}) as tool:
+            assert await tool.ask(*options)
+        await turn.client.run("true")
+        await turn.client.run("true")
+
+    asked = Asked(True)
+    rule = '[[rules]]\nanswer = "allow"\ntitles = ["Run"]\n'
+    await played(work, asked, tmp_path, rule)
+    assert asked.titles == ["run true"]
+
+
 async def test_what_was_just_allowed_in_the_agents_own_question_is_not_asked_again(tmp_path: Path) -> None:
     async def work(turn: accord.Turn) -> None:
         async with turn.tool("Write it", kind="edit") as tool:

@@ -176,7 +176,10 @@ class TurnRunner:
         self._view.waiting("starting the agent")
         shows_all = options.stderr or options.verbose
         began = loop.time()
-        limit, option = self._limit_of_start()
+        idle = (
+            [(float(options.idle_timeout), f"--idle-timeout {options.idle_timeout:g}")] if options.idle_timeout else []
+        )
+        limit, option = min([*self._limits(), *idle])
         connecting = connect(
             agent.target(self._view.agent_line if shows_all else ForgottenAwaits(self._view.note)),
             lent.client,
@@ -240,15 +243,11 @@ class TurnRunner:
         """Seconds until the limit of the whole turn."""
         return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
 
-    def _limit_of_start(self) -> tuple[float, str]:
-        """Return the seconds for the agent's first answer, and the option that sets them, with its value."""
-        options = self._options
-        limits = [(self._start_left, f"--start-timeout {options.start_timeout:g}")]
-        if options.idle_timeout:
-            limits.append((options.idle_timeout, f"--idle-timeout {options.idle_timeout:g}"))
-        if (left := self._left()) is not None:
-            limits.append((left, f"--timeout {options.timeout:g}"))
-        return min(limits)
+    def _limits(self) -> list[tuple[float, str]]:
+        """Return the seconds that are left for the start, each with the option that sets them, and its value."""
+        options, left = self._options, self._left()
+        of_start = (self._start_left, f"--start-timeout {options.start_timeout:g}")
+        return [of_start] if left is None else [(left, f"--timeout {options.timeout:g}"), of_start]
 
     async def _bounded(self, work: Coroutine[Any, Any, T]) -> T:
         """Await this; raises Timeout past the limits of the start, of silence and of the whole turn.
@@ -266,12 +265,9 @@ class TurnRunner:
                 if not self._view.is_asking:
                     self._start_left -= now - last
                 last = now
-                if self._left() == 0:
-                    limit = f"--timeout {self._options.timeout:g}"
-                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
-                if self._start_left <= 0:
-                    limit = f"--start-timeout {self._options.start_timeout:g}"
-                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
+                for left, limit in self._limits():
+                    if left <= 0:
+                        raise _LimitOfStart(f"the agent did not open the session within {limit}")
                 if idle and now - heard >= idle:
                     limit = f"--idle-timeout {idle:g}"
                     raise _LimitOfStart(f"the agent sent nothing for {limit} while it opened the session")

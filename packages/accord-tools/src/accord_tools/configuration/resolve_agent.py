@@ -56,7 +56,7 @@ class KnownAgents:
     """
 
     def __init__(self, files: list[AgentsFile]) -> None:
-        self._files = files
+        self.files = files
 
     @classmethod
     def of(cls, folder: str | Path = ".") -> KnownAgents:
@@ -66,28 +66,23 @@ class KnownAgents:
         return cls([file for file in files if file is not None])
 
     @property
-    def files(self) -> list[AgentsFile]:
-        """The files in the order in which they are searched."""
-        return list(self._files)
-
-    @property
     def project(self) -> AgentsFile | None:
         """The project's file."""
-        return next((file for file in self._files if file.owner == "project"), None)
+        return next((file for file in self.files if file.owner == "project"), None)
 
     @property
     def default(self) -> str | None:
         """The name of the default agent. Raises NotTrusted if a project's file sets it and is not trusted."""
-        for file in self._files:
+        for file in self.files:
             if file.default is not None:
                 return _trusted(file).default
         return None
 
     def __iter__(self) -> Iterator[KnownAgent]:
         """Iterate over all agents, including those that another of the same name hides."""
-        default = next((file.default for file in self._files if file.default is not None), None)
+        default = next((file.default for file in self.files if file.default is not None), None)
         seen: set[str] = set()
-        for file in self._files:
+        for file in self.files:
             for name, settings in file.agents.items():
                 yield KnownAgent(name, settings, file, name == default and name not in seen, name in seen)
                 seen.add(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from accord import RemoteSubagent, Terminal, Unknown, v1
 from accord.printable import label
-from accord.services import command_of
+from accord.services import command_of, repeats_command, typed_command
 from accord.session import Message, ToolCallState
 from accord.session.placeholders import placeholder
 from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output
@@ -313,11 +313,15 @@ ASKED_DIFF = 40
 """Rows of each kind that a folded call shows."""
 OPEN_ROWS = 600
 """Rows of each kind that an open call shows."""
+COMMAND = 400
+"""Characters of a title, and of a command, in a call's heading."""
 MOST_PARTS = 50
 """Parts of a call's content that are shown."""
 WIDE = 90
 """Columns above which diffs are shown side by side."""
 
+_QUOTED = re.compile(r"\s*(?:```\w*\n|`)?(?:\$ )?(.*?)(?:\n?```|`)?\s*", re.DOTALL)
+"""A text that is only a command, perhaps quoted as Markdown."""
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
 _PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
@@ -340,6 +344,12 @@ class ToolBlock(Block):
     @property
     def terminal_ids(self) -> Sequence[str]:
         return [part.terminal_id for part in self.entry.content if isinstance(part, v1.Terminal)]
+
+    @property
+    def _command(self) -> str:
+        """The command, as a person would type it; empty for a call that runs none."""
+        command = command_of(self.entry)
+        return "" if command is None else typed_command(command)
 
     def copied(self) -> str:
         parts = [self.entry.title, self.entry.text, *(diff.new_text for diff in self.entry.diffs)]
@@ -381,13 +391,11 @@ class ToolBlock(Block):
         call = self.entry
         status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
         sign, style = TOOL_SIGNS.get(status, ("•", "dim"))
-        title = tool_title(call, 400)
+        title, line = tool_title(call, COMMAND), self._command
+        title = label(line, COMMAND) if line and repeats_command(call.title, line) else title
         spans: list[Span] = [(title, "dim" if call.refused else "bad" if status == "failed" else "")]
-        command = command_of(call)
-        if command is not None:
-            line = label(command if isinstance(command, str) else shlex.join(command), 400)
-            if line and line not in title:
-                spans.append((f"  $ {line}", "accent"))
+        if line and label(line, COMMAND) != title:
+            spans.append((f"  $ {label(line, COMMAND)}", "accent"))
         place = self._place(look)
         if place and place not in title:
             spans.append((f"  {place}", "dim"))
@@ -415,7 +423,9 @@ class ToolBlock(Block):
         return f"{label(path, 100)}{line}{more}"
 
     def _text(self, text: str, *, is_open: bool) -> list[Paragraph]:
-        failed = self.entry.status == "failed"
+        failed, said = self.entry.status == "failed", _QUOTED.fullmatch(text)
+        if said is not None and said[1] == self._command:
+            return []
         if not is_open and self.entry.kind in _QUIET and not failed:
             return []
         if failed and not is_open:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from accord import (
     AccordError,
@@ -32,7 +32,6 @@ from accord import (
     PermissionPolicy,
     PermissionQuestion,
     RemoteAgent,
-    RemoteSession,
     Restart,
     Restarted,
     ServedSession,
@@ -48,9 +47,13 @@ from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.redaction import mask_urls
 from accord.services import AgentWrite, Guarded, Level, UsePermissions
+from accord.session import ToolCallState
 from accord_tools.registry.well_known import WELL_KNOWN
 from accord_tools.tui.pickers import Entry
-from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
+from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, ScopedAnswers
+
+if TYPE_CHECKING:
+    from accord_tools.tui.chat_conversation import Conversation
 
 STDERR_LINES = 200
 FRAMES, FRAME_BYTES = 500, 4 * 1024 * 1024
@@ -92,42 +95,13 @@ class ConnectionOptions:
     start_within: float = 120.0
 
 
-class Partner(Protocol):
-    """A conversation, as its agent's connection sees it."""
-
-    @property
-    def session(self) -> RemoteSession | None:
-        """Its session; None until it is open."""
-        ...
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the agent works in it."""
-        ...
-
-    async def ask(self, question: Question) -> Any:
-        """Ask the user."""
-
-    def add_terminal(self, terminal: Terminal) -> None:
-        """Show a command that runs here for the agent."""
-
-    def terminal_changed(self, terminal_id: str) -> None:
-        """Note that a command has more output, or has ended."""
-
-    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
-        """Show a note."""
-
-    def tell(self) -> None:
-        """Note that something has changed."""
-
-
 class AgentConnection:
     """An agent that the chat has started."""
 
     def __init__(self, choice: AgentChoice, options: ConnectionOptions) -> None:
         self.choice = choice
         self.options = options
-        self.conversations: list[Partner] = []
+        self.conversations: list[Conversation] = []
         self.remote: RemoteAgent | None = None
         self.error: AccordError | None = None
         """Why the agent could not be started, or has ended."""
@@ -222,7 +196,7 @@ class AgentConnection:
             prompt_suggestions=True,
         )
 
-    def _of(self, session: ServedSession | None) -> Partner | None:
+    def _of(self, session: ServedSession | None) -> Conversation | None:
         """The conversation that a session belongs to; for one of a subagent, that of the latest turn."""
         if session is not None:
             for one in self.conversations:
@@ -241,7 +215,8 @@ class AgentConnection:
             return None
         match question:
             case PermissionQuestion():
-                return await conversation.ask(PermissionAsked(question))
+                calls = [it.id for it in conversation.state.timeline[-1:] if isinstance(it, ToolCallState)]
+                return await conversation.ask(PermissionAsked(question, is_below=question.tool_call.id in calls))
             case FormQuestion():
                 return await conversation.ask(FormAsked(question))
             case LinkQuestion():

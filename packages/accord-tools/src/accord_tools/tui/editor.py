@@ -66,22 +66,13 @@ def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileLis
 
 
 def _of_commands(typed: str, commands: Sequence[tuple[str, str]]) -> Completions:
+    """Return the commands that fit: the exact name first, then those that begin with the text, then the others."""
     wanted = typed.casefold()
-    ranked = sorted(
-        ((rank, name, about) for name, about in commands if (rank := _rank(name.casefold(), wanted)) is not None),
-        key=lambda it: it[0],
-    )
-    entries = [Completion(f"/{name}", about, f"/{name} ") for _, name, about in ranked[:MOST]]
-    return Completions(entries, len(typed) + 1, bool(ranked) and ranked[0][0] == 0)
-
-
-def _rank(name: str, wanted: str) -> int | None:
-    """Return how well a name fits: exactly, by its beginning, or somewhere; None if it does not."""
-    if name == wanted:
-        return 0
-    if name.startswith(wanted):
-        return 1
-    return 2 if wanted in name else None
+    names = [(name.casefold(), name, about) for name, about in commands]
+    fitting = [it for it in names if wanted in it[0]]
+    fitting.sort(key=lambda it: (it[0] != wanted) + (not it[0].startswith(wanted)))
+    entries = [Completion(f"/{name}", about, f"/{name} ") for _, name, about in fitting[:MOST]]
+    return Completions(entries, len(typed) + 1, bool(fitting) and fitting[0][0] == wanted)
 
 
 def _of_path(path: str) -> Completion:

@@ -140,13 +140,8 @@ class Picker(ModalScreen[Any]):
     def on_key(self, event: events.Key) -> None:
         options = self.query_one(OptionList)
         if event.key in ("up", "down", "pageup", "pagedown"):
-            moves: dict[str, Callable[[], object]] = {
-                "up": options.action_cursor_up,
-                "down": options.action_cursor_down,
-                "pageup": options.action_page_up,
-                "pagedown": options.action_page_down,
-            }
-            moves[event.key]()
+            move = f"page_{event.key[4:]}" if event.key.startswith("page") else f"cursor_{event.key}"
+            getattr(options, f"action_{move}")()
         elif event.key == "enter":
             self._choose(None)
         elif event.key == "escape":

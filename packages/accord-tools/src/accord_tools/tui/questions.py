@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from accord import BudgetQuestion, FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
-from accord.services import RememberedAnswer, covered
+from accord.services import RememberedAnswer, covered, repeats_command, typed_command
 from accord_tools.presentation.diffs import FileDiff
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
-from accord_tools.tui.block import Block, Look, drawn_diff
+from accord_tools.tui.block import COMMAND, Block, Look, drawn_diff
 
 Scope: TypeAlias = Literal["session", "folder", "everywhere"]
 
@@ -160,39 +160,49 @@ class Question:
         return []
 
 
-class PermissionAsked(Question):
-    """Asks for permission: one of several options."""
+ASKS = {
+    "execute": "Allow this command?",
+    "edit": "Allow this edit?",
+    "delete": "Allow this deletion?",
+    "move": "Allow this move?",
+    "read": "Allow reading this?",
+    "search": "Allow this search?",
+    "fetch": "Allow this fetch?",
+}
+"""How each kind of tool call is asked about; its title is above the question."""
 
-    def __init__(self, question: PermissionQuestion) -> None:
+
+class PermissionAsked(Question):
+    """Asks for permission: one of several options. `is_below` is whether its tool call is shown right above it."""
+
+    def __init__(self, question: PermissionQuestion, *, is_below: bool = False) -> None:
         reject = question.reject
         said = "rejected" if reject is None else label(reject.name, 100)
+        call, command = question.tool_call, question.command
+        self._command = "" if command is None else typed_command(command)
+        its_kind = ASKS.get("execute" if command is not None else call.kind)
+        has_title = question.asked is None or repeats_command(question.asked, self._command or call.title)
         super().__init__(
-            label(question.title, 300) or "May the agent do this?",
-            *(Answer(key, label(it.name, 40), it, label(it.name, 100)) for key, it in _keyed(question.options)),
+            (its_kind if has_title else None) or label(question.title, 300) or "May the agent do this?",
+            *(Answer(key, label(it.name, 40), it, _said(it, question)) for key, it in _keyed(question.options)),
             Answer("A", "always, and where", action="answer_always", is_option=False),
             Answer("r", "reject and say why", reject, said, "say_instead", is_option=False),
             Answer("d", "show all", action="show_question", is_option=False),
         )
         self.question = question
-
-    @property
-    def _is_shown_above(self) -> bool:
-        """Whether the tool call is shown in the conversation, with its changes."""
-        return self.question.session.tool_call(self.question.tool_call.id) is not None
+        self._is_below = is_below
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
-        question = self.question
-        shown: list[Paragraph] = []
-        if question.description:
-            shown += plain(question.description[:5_000])
-        command = question.command
-        if command is not None:
-            line = command if isinstance(command, str) else " ".join(command)
+        question, call, line = self.question, self.question.tool_call, self._command
+        is_below = self._is_below and most is not None
+        shown = plain(question.description[:5_000]) if question.description else []
+        if not line and not is_below and self.title != label(call.title, 300) and not call.diffs:
+            shown.append(Paragraph([(label(call.title, 300), "")]))
+        if line and not (is_below and label(line, COMMAND) == line):
             lines = plain(line[:20_000], "accent", wrap="fold")
-            shown += [
-                it.under((("$ " if number == 0 else "  ", "dim"),), (("  ", "dim"),)) for number, it in enumerate(lines)
-            ]
-        for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
+            signs: list[Row] = [(("$ ", "dim"),), *[(("  ", "dim"),)] * len(lines)]
+            shown += [it.under(sign, (("  ", "dim"),)) for sign, it in zip(signs, lines, strict=False)]
+        for diff in () if is_below else call.diffs:
             change = FileDiff(diff.old_text, diff.new_text)
             name = label(shortened_path(diff.path, look.folder), 200)
             shown.append(Paragraph([(name, "bold"), *change.summary]))
@@ -200,12 +210,19 @@ class PermissionAsked(Question):
             shown += drawn[:most]
             if most is not None and len(drawn) > most:
                 shown.append(Paragraph([(f"… {len(drawn) - most:,} more lines; d shows all", "dim")]))
-        if command is None and not question.tool_call.diffs:
-            shown += [
-                Paragraph([(label(shortened_path(place.path, look.folder), 200), "dim")])
-                for place in question.tool_call.locations[:5]
-            ]
+        if not line and not call.diffs and not is_below:
+            places = [label(shortened_path(place.path, look.folder), 200) for place in call.locations[:5]]
+            shown += [Paragraph([(place, "dim")]) for place in places if place not in call.title]
         return shown
+
+
+def _said(option: v1.PermissionOption, question: PermissionQuestion) -> str:
+    """Return an answer in words; an "always" says whether it also allows what the chat itself would ask about."""
+    name, kind = label(option.name, 100), question.tool_call.kind
+    if option.kind != "allow_always":
+        return name
+    is_ours = question.command is not None or (kind in ("read", "edit") and question.paths)
+    return f"{name}: /permissions revokes it here" if is_ours else f"{name}: only the agent knows this"
 
 
 class FormAsked(Question):

@@ -518,6 +518,8 @@ def _allowance(kind: Hashable) -> str:
             return "write files of the session's folders"
         case ("run", str(line), str(folder)):
             return f"run {line}" if folder in ("", ".") else f"run in {folder}: {line}"
+        case (str(verb), str(path)):
+            return f"{verb} {path}"
         case _:
             return str(kind)
 

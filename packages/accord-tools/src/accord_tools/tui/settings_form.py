@@ -58,13 +58,9 @@ NO_LIMIT = "no limit"
 
 
 def _word(value: object) -> str:
-    return (
-        ("on" if value else "off")
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def written_settings() -> dict[str, Any]:

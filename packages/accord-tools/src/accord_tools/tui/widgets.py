@@ -32,11 +32,6 @@ class Debounce:
         self._call = call
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether the call is on its way."""
-        return self._timer is not None
-
     def ask(self, seconds: float) -> None:
         """Schedule the call in this many seconds; does nothing if it is already scheduled."""
         if self._timer is None:

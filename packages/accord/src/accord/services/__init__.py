@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from accord.services.file_service import AgentWrite as AgentWrite
     from accord.services.form_fields import FormField as FormField
     from accord.services.guarded_services import Guarded as Guarded, UsePermissions as UsePermissions
+    from accord.services.permission_policy import repeats_command as repeats_command, typed_command as typed_command
     from accord.services.permission_question import (
         LEVELS as LEVELS,
         Ask as Ask,
@@ -44,6 +45,7 @@ _HOMES = {
     "file_content": "LineRange NotText decode texts",
     "form_fields": "FormField",
     "guarded_services": "Guarded UsePermissions",
+    "permission_policy": "repeats_command typed_command",
     "permission_question": "Ask Choice LEVELS Level command_of level_of",
     "permission_service": "EVERYWHERE RememberedAnswer covered",
     "terminal_service": "ending_of",

@@ -6,7 +6,8 @@
 The agent's own question and the following use are one act, so the user is asked once. A use that the agent's own
 question has just allowed needs no second question: the same text into the same file, the change of a part of it that
 its diff showed, a change of a file that its question named without a diff, or the same command, also as `sh -c
-COMMAND`. For any other use, this module asks a question, which names the file, the change or the whole command. Its
+COMMAND`. "Always" to the agent's question allows these uses until the session ends: this command, and any change of
+these files. For any other use, this module asks a question, which names the file, the change or the whole command. Its
 answer "always" applies to the session: for reading its files, for writing them, or for this command. A refusal names
 its source, and what would allow the use.
 """
@@ -22,7 +23,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -32,7 +33,7 @@ from accord.errors import RequestError
 from accord.project.confined import refuse_git
 from accord.schema import v1
 from accord.services.file_service import Files
-from accord.services.permission_policy import SHELLS, PermissionPolicy, shell_words
+from accord.services.permission_policy import PermissionPolicy, is_shell, typed_command
 from accord.services.permission_question import Ask, Level, PermissionQuestion, level_of, refuse
 from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.services.service import ServedSession, Service, SessionOf
@@ -53,7 +54,7 @@ LONGEST_PATCH = 16 * 1024
 _SECRET = re.compile(r"[A-Z0-9_]+_(?:KEY|SECRET|TOKEN)")
 """Variables that contain secrets, by their names."""
 
-Use: TypeAlias = Hashable
+Use: TypeAlias = tuple[Hashable, ...]
 """One exact use: a file to read, a text for a file, or a command."""
 
 
@@ -97,24 +98,21 @@ class UsePermissions(Permissions):
         return stack
 
     async def decide(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
-        """Decide as `Permissions` do, and report a refusal of which no user knows."""
+        """Decide as `Permissions` do, report a refusal of which no user knows, and remember the uses of the agent's
+        own question.
+        """
         option, by = await super().decide(question)
-        if self._on_refused and by != "user" and option is not None and not option.kind.startswith("allow"):
-            self._on_refused(question, self.refusal(question, by))
+        if option is None or not option.kind.startswith("allow"):
+            if self._on_refused and by != "user" and option is not None:
+                self._on_refused(question, self.refusal(question, by))
+        elif question.options is not OPTIONS:
+            memory, uses = self._memory(question.session), await asyncio.to_thread(_uses, question)
+            memory.granted.update(dict.fromkeys(uses))
+            for old in list(memory.granted)[: max(0, len(memory.granted) - GRANTS)]:
+                del memory.granted[old]
+            if by == "user" and option.kind == "allow_always":
+                memory.always.update(_lasting(question, uses))
         return option, by
-
-    async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
-        """Decide, and remember the exact uses that were allowed."""
-        response = await super().answer(question)
-        outcome = response.outcome
-        chosen = outcome.option_id if isinstance(outcome, v1.SelectedPermissionOutcome) else None
-        option = next((it for it in question.options if it.option_id == chosen), None)
-        if option is not None and option.kind.startswith("allow"):
-            granted = self._memory(question.session).granted
-            granted.update(dict.fromkeys(await asyncio.to_thread(_uses, question)))
-            for old in list(granted)[: max(0, len(granted) - GRANTS)]:
-                del granted[old]
-        return response
 
     def turn_cancelled(self, session: ServedSession) -> None:
         """Refuse the questions that wait for the user, or for an earlier question."""
@@ -126,7 +124,8 @@ class UsePermissions(Permissions):
         memory = self._memory(session)
         before = memory.cancelled
         async with memory.one_by_one:
-            if request.kind in memory.always:
+            lasting = {request.kind, *request.uses}
+            if any(kind in lasting or not lasting.isdisjoint(uses) for kind, uses in memory.always.items()):
                 return
             if any(it in memory.granted for it in request.uses):
                 for use in request.uses:
@@ -139,7 +138,7 @@ class UsePermissions(Permissions):
             if option is None or not option.kind.startswith("allow"):
                 raise RequestError.invalid_params(self.refusal(question, by), action=request.call.title[:200])
             if option.option_id == ALWAYS:
-                memory.always.add(request.kind)
+                memory.always[request.kind] = ()
 
     def granted_patches(self, session: ServedSession, path: str) -> list[_DiffPart]:
         """Return the changes of parts of files that the agent's own questions have shown, and that were allowed."""
@@ -159,13 +158,15 @@ class UsePermissions(Permissions):
                 return f"{by} of {policy} refuses this; change it there"
 
     def always(self, session_id: str) -> list[Hashable]:
-        """Return the uses with the answer "always" in a session: `read`, `write`, or `("run", command, folder)`."""
+        """Return the uses with the answer "always" in a session: `read`, `write`, or `("run", command, folder)`; also
+        `("read", path)` and `("write", path)`, from the agent's own questions.
+        """
         return [kind for memory in self._memories_of(session_id) for kind in memory.always]
 
     def revoke(self, session_id: str, kind: Hashable) -> None:
         """Ask again about something that was allowed always."""
         for memory in self._memories_of(session_id):
-            memory.always.discard(kind)
+            memory.always.pop(kind, None)
 
     def _memories_of(self, session_id: str) -> list[_Memory]:
         return [memory for session, memory in self._memories.items() if session.id == session_id]
@@ -186,7 +187,8 @@ class _Memory:
         self.one_by_one = asyncio.Lock()
         """A second use waits for the answer about the first, which may cover it."""
         self.granted: dict[Use, None] = {}
-        self.always: set[Hashable] = set()
+        self.always: dict[Hashable, Sequence[Use]] = {}
+        """What an "always" covers, and for one of the agent's own questions, its exact uses."""
         self.cancelled = 0
 
 
@@ -272,15 +274,15 @@ async def _running(session: ServedSession, message: v1.CreateTerminalRequest) ->
     # only hides a secret from the command is not.
     variables = [f"{it.name}={it.value}" for it in message.env if it.value or not _SECRET.fullmatch(it.name)]
     words = [*(["env", *variables] if variables else []), message.command, *message.args]
-    line = message.command if len(words) == 1 else shlex.join(words)
+    line = typed_command(message.command if len(words) == 1 else words)
     folder = "" if message.cwd is None else _short(session, await asyncio.to_thread(_real, session, message.cwd))
     call = ToolCallState(
         v1.ToolCallId("run"),
         f"run in {folder}: {line}" if folder not in ("", ".") else f"run {line}",
         "execute",
-        raw_input={"command": line} if len(words) == 1 else {"command": words[0], "args": words[1:]},
+        raw_input={"command": message.command} if len(words) == 1 else {"command": words[0], "args": words[1:]},
     )
-    use: Use = ("line", _line_for_shell(line)) if len(words) == 1 or _is_shell(words) else ("words", *words)
+    use: Use = ("line", line) if len(words) == 1 or is_shell(words) else ("words", *words)
     return UseRequest(call, [use], ("run", line, folder))
 
 
@@ -322,6 +324,14 @@ def _uses(question: PermissionQuestion) -> list[Use]:
     return uses
 
 
+def _lasting(question: PermissionQuestion, uses: Sequence[Use]) -> dict[Hashable, Sequence[Use]]:
+    """Return what "always" covers as the answer to an agent's own question: its command, and each of its files."""
+    lasting: dict[Hashable, Sequence[Use]] = {it[:2]: [it[:2]] for it in uses if it[0] in ("read", "write")}
+    if question.command is not None:
+        lasting["run", typed_command(question.command), ""] = [it for it in uses if it[0] in ("line", "words")]
+    return lasting
+
+
 def _written(path: str, text: str) -> Use:
     return "write", path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
@@ -331,30 +341,12 @@ def _command(command: str | Sequence[str]) -> list[Use]:
 
     Two lines are the same only letter by letter: `echo ';' x` and `echo ; x` have the same words.
     """
-    line = _line_for_shell(command)
+    line = typed_command(command)
     try:
         words = shlex.split(line)
     except ValueError:
         words = []
     return [("line", line), ("words", *words)]
-
-
-def _line_for_shell(command: str | Sequence[str]) -> str:
-    """The line that a shell reads in the end: LINE of `sh -c LINE`, however it is written."""
-    if isinstance(command, str):
-        try:
-            words: Sequence[str] = shell_words(command)
-        except ValueError:
-            return command
-    else:
-        words = command
-    if _is_shell(words):
-        return _line_for_shell(words[2])
-    return command if isinstance(command, str) else shlex.join(command)
-
-
-def _is_shell(words: Sequence[str]) -> bool:
-    return len(words) == 3 and words[1] in ("-c", "-lc") and PurePosixPath(words[0]).name in SHELLS
 
 
 def _real(session: ServedSession, path: str) -> str:

@@ -120,6 +120,40 @@ def traces(command: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys(" ".join(part.split()) for part in found if part.strip()))
 
 
+def typed_command(command: str | Sequence[str]) -> str:
+    """Return the line that a person would type, which a shell reads in the end: LINE of `sh -c LINE`.
+
+    >>> typed_command(["sh", "-c", "npm test"]), typed_command(["echo", "a b"])
+    ('npm test', "echo 'a b'")
+    """
+    if isinstance(command, str):
+        try:
+            words: Sequence[str] = shell_words(command)
+        except ValueError:
+            return command
+    else:
+        words = command
+    if is_shell(words):
+        return typed_command(words[2])
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+def repeats_command(text: str, line: str) -> bool:
+    """Whether a text only repeats a command, or its beginning.
+
+    >>> [repeats_command(it, "npm test") for it in ("`npm test`", "Run npm te…", "Run the tests")]
+    [True, True, False]
+    """
+    core = text.strip(" `\n").removeprefix("$ ")
+    cut = core.removesuffix("…").removesuffix("...").rstrip(" ")
+    return line in core or (cut != core and cut.removeprefix("Run ").removeprefix("run ") in line)
+
+
+def is_shell(words: Sequence[str]) -> bool:
+    """Whether these words only hand a line to a shell."""
+    return len(words) == 3 and words[1] in ("-c", "-lc") and PurePosixPath(words[0]).name in SHELLS
+
+
 def _lines_for_shells(command: str | Sequence[str]) -> list[str]:
     """The lines that a command hands to shells: LINE of `sh -c LINE`. Each is shorter than the command."""
     try:

@@ -44,7 +44,7 @@ from accord.engine.handlers import Handlers
 from accord.mistakes import check_handler, check_word, wrong_type
 from accord.paths import locked, replace_file, state_folder, write_all
 from accord.schema import codec, v1
-from accord.services.permission_policy import Answer, PermissionPolicy
+from accord.services.permission_policy import Answer, PermissionPolicy, typed_command
 from accord.services.permission_question import (
     LEVELS,
     Ask,
@@ -174,7 +174,7 @@ def covered(question: PermissionQuestion) -> str:
     """Return the scope of a remembered answer to this question."""
     command = question.command
     if command is not None:
-        return command if isinstance(command, str) else msgspec.json.encode(command).decode()
+        return typed_command(command)
     if question.tool_call.kind in _FILES and question.paths:
         roots = question.session.roots
         if all(path in roots for path in question.paths):

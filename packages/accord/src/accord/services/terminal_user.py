@@ -35,7 +35,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import sys
 import webbrowser
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
@@ -48,6 +47,7 @@ from accord.schema import v1
 from accord.services.elicitation_service import Filled, FormQuestion, LinkQuestion
 from accord.services.file_service import FileChange
 from accord.services.form_fields import Content, FormField, Value
+from accord.services.permission_policy import repeats_command, typed_command
 from accord.services.permission_question import Choice, PermissionQuestion
 from accord.services.permission_service import covered
 from accord.services.service import ServedSession
@@ -246,16 +246,16 @@ def ask_permission_and_scope(question: PermissionQuestion, width: int = COLUMNS)
 
 def _wrong_key(question: PermissionQuestion, line: str, shown: int) -> str:
     """Describe what was wrong with a line that is no answer."""
-    allowed = [f"1 to {shown}" if shown > 1 else "1"] if shown else []
-    allowed += ["y"] if question.allow is not None else []
+    choices = [f"1 to {shown}" if shown > 1 else "1"] if shown else []
+    choices += ["y", "n"] if question.allow is not None else ["n"]
     typed = line.strip()
-    if not typed:
-        return f"an empty line is not an answer; type {', '.join([*allowed, 'n'])} or {MORE}"
     if typed.isdecimal():
-        return f"there is no option {_typed(typed)}; type {', '.join([*allowed, 'n'])} or {MORE}"
-    if typed.lower() in ("y", "yes"):
-        return f"the agent offers no option that allows this; type {', '.join([*allowed, 'n'])} or {MORE}"
-    return f"{_typed(typed)} is not an answer; type {', '.join([*allowed, 'n'])} or {MORE}"
+        problem = f"there is no option {_typed(typed)}"
+    elif typed.lower() in ("y", "yes"):
+        problem = "the agent offers no option that allows this"
+    else:
+        problem = f"{_typed(typed) if typed else 'an empty line'} is not an answer"
+    return f"{problem}; type {', '.join(choices)} or {MORE}"
 
 
 def _typed(text: str) -> str:
@@ -267,12 +267,16 @@ def _permission(question: PermissionQuestion, room: TextLimits, width: int) -> s
     frame = _frame("An agent asks for permission", question.session, room, width)
     if question.asked is not None and question.asked != call.title:
         frame.item("asks      ", question.asked)
-    frame.item(f"wants to  {label(call.kind, SHORT)}: ", call.title)
+    line = "" if command is None else typed_command(command)
+    if line and repeats_command(call.title, line):
+        frame.item("wants to  ", call.kind)
+    else:
+        frame.item(f"wants to  {label(call.kind, SHORT)}: ", call.title)
     if question.description:
         frame.text("says    ", question.description)
     frame.texts("file    ", [str(path) for path in question.paths])
-    if command is not None:
-        frame.text("command ", command if isinstance(command, str) else shlex.join(command))
+    if line:
+        frame.text("command ", line)
     _changes(frame, question, room)
     for number, option in enumerate(question.options[: room.options], 1):
         kind = KINDS.get(option.kind, UNKNOWN_KIND)
