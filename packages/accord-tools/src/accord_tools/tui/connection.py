@@ -1,6 +1,6 @@
 """`AgentConnection`: one agent that the chat has started, its conversations, and its permissions.
 
-The connection lives in its own task, from the start of the chat until the chat closes it. Conversations wait for
+The connection lives in its own task, from the start of the chat until the chat closes it. Partners wait for
 `ready`. The agent's requests reach the conversation that they are about.
 
 Errors of an agent are explained here: the failure, the agent's own text, and the remedy.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from accord import (
     AccordError,
@@ -32,6 +32,7 @@ from accord import (
     PermissionPolicy,
     PermissionQuestion,
     RemoteAgent,
+    RemoteSession,
     Restart,
     Restarted,
     ServedSession,
@@ -50,10 +51,7 @@ from accord.services import AgentWrite, Guarded, Level, UsePermissions
 from accord.session import ToolCallState
 from accord_tools.registry.well_known import WELL_KNOWN
 from accord_tools.tui.pickers import Entry
-from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, ScopedAnswers
-
-if TYPE_CHECKING:
-    from accord_tools.tui.chat_conversation import Conversation
+from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 
 STDERR_LINES = 200
 FRAMES, FRAME_BYTES = 500, 4 * 1024 * 1024
@@ -95,13 +93,42 @@ class ConnectionOptions:
     start_within: float = 120.0
 
 
+class Partner(Protocol):
+    """A conversation, as its agent's connection sees it."""
+
+    @property
+    def session(self) -> RemoteSession | None:
+        """Its session; None until it is open."""
+        ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works in it."""
+        ...
+
+    async def ask(self, question: Question) -> Any:
+        """Ask the user."""
+
+    def add_terminal(self, terminal: Terminal) -> None:
+        """Show a command that runs here for the agent."""
+
+    def terminal_changed(self, terminal_id: str) -> None:
+        """Note that a command has more output, or has ended."""
+
+    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
+        """Show a note."""
+
+    def tell(self) -> None:
+        """Note that something has changed."""
+
+
 class AgentConnection:
     """An agent that the chat has started."""
 
     def __init__(self, choice: AgentChoice, options: ConnectionOptions) -> None:
         self.choice = choice
         self.options = options
-        self.conversations: list[Conversation] = []
+        self.conversations: list[Partner] = []
         self.remote: RemoteAgent | None = None
         self.error: AccordError | None = None
         """Why the agent could not be started, or has ended."""
@@ -196,7 +223,7 @@ class AgentConnection:
             prompt_suggestions=True,
         )
 
-    def _of(self, session: ServedSession | None) -> Conversation | None:
+    def _of(self, session: ServedSession | None) -> Partner | None:
         """The conversation that a session belongs to; for one of a subagent, that of the latest turn."""
         if session is not None:
             for one in self.conversations:
@@ -215,8 +242,9 @@ class AgentConnection:
             return None
         match question:
             case PermissionQuestion():
-                calls = [it.id for it in conversation.state.timeline[-1:] if isinstance(it, ToolCallState)]
-                return await conversation.ask(PermissionAsked(question, is_below=question.tool_call.id in calls))
+                newest = () if conversation.session is None else conversation.session.state.timeline[-1:]
+                is_below = any(isinstance(it, ToolCallState) and it.id == question.tool_call.id for it in newest)
+                return await conversation.ask(PermissionAsked(question, is_below=is_below))
             case FormQuestion():
                 return await conversation.ask(FormAsked(question))
             case LinkQuestion():

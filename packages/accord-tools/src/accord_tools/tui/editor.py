@@ -97,18 +97,11 @@ class FileList:
     def matching(self, typed: str, most: int) -> list[str]:
         """Return the paths that fit the typed text best."""
         wanted = typed.casefold()
-        found = [place for place, path in enumerate(self._folded) if wanted in path]
+        found = [place for place, path in enumerate(self._folded) if wanted in path][: None if wanted else 50 * most]
         if len(found) < most and wanted:
             letters = re.compile(".*?".join(map(re.escape, wanted)))
-            known = set(found)
-            scattered = [
-                place
-                for place, path in enumerate(self._folded[:SEARCHED])
-                if place not in known and letters.search(path) is not None
-            ]
-            found += sorted(scattered, key=lambda place: len(self._folded[place]))
-        else:
-            found = found[: 50 * most] if not wanted else found
+            searched = enumerate(self._folded[:SEARCHED])
+            found += [place for place, path in searched if wanted not in path and letters.search(path) is not None]
         return [self._paths[place] for place in sorted(found, key=lambda it: self._worth(it, wanted))[:most]]
 
     def _worth(self, place: int, wanted: str) -> tuple[int, int]:

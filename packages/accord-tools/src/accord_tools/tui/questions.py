@@ -68,9 +68,7 @@ class ScopedAnswers(RememberedAnswers):
 
     def held(self, session_id: str) -> Iterator[HeldAnswer]:
         """Return the answers that apply in a session."""
-        for (name, kind, what), allowed in self._held.items():
-            if name == session_id:
-                yield HeldAnswer(name, kind, what, allowed)
+        return (HeldAnswer(*place, allowed) for place, allowed in self._held.items() if place[0] == session_id)
 
     def forget(self, answer: HeldAnswer | RememberedAnswer | None = None) -> None:
         """Delete an answer, wherever it is stored."""

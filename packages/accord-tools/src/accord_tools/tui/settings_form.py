@@ -120,12 +120,11 @@ def _settings(app: ChatShell, written: dict[str, Any]) -> list[Setting]:
     shown.append(Setting("default agent", (), "default", "used by accord run and accord chat", agents, default))
     if app.front is not None:
         name, level = app.front.connection.choice.name, app.front.connection.consent.level
-        places: dict[str, tuple[tuple[str, ...], str, str]] = {
-            "here": (("allow",), str(app.front.folder), "in this folder")
-        }
-        if name in written.get("agents", {}):
-            places["agent"] = (("agents", name), "allow", name)
-        for place, (section, key, about) in places.items():
+        places: list[tuple[str, tuple[str, ...], str, str]] = [
+            ("here", ("allow",), str(app.front.folder), "in this folder"),
+            ("agent", ("agents", name), "allow", name),
+        ]
+        for place, section, key, about in places[: 1 + (name in written.get("agents", {}))]:
             does = f"without a question, {about}"
             shown.append(Setting(f"allow {place}", section, key, does, LEVELS, level, level == "ask"))
     for key, about in (
