@@ -3,7 +3,7 @@
 import pytest
 
 from accord_tools.inspector import folded_turn
-from accord_tools.inspector.api import spans_of
+from accord_tools.inspector.api import conversation_at, spans_of
 from accord_tools.inspector.folded_turn import Folds, settings_at
 
 
@@ -73,6 +73,16 @@ def test_sessions_do_not_mix(recording, indexed):
     index = indexed(recording)
     assert [summary(item) for item in items(index, 6)] == [("user", "first"), ("agent", "for the first")]
     assert [summary(item) for item in items(index, 7)] == [("user", "second"), ("agent", "for the second")]
+
+
+def test_a_message_of_no_session_belongs_to_that_of_the_latest_turn(recording, indexed):
+    recording.opening()
+    recording.prompt(2, "first", session="s1")
+    recording.prompt(3, "second", session="s2")
+    recording.prompt(4, "third", session="s1")
+    row = recording.line("out", frame={"jsonrpc": "2.0", "method": "_note"})
+    index = indexed(recording)
+    assert conversation_at(index, Folds(index), row)["name"] == "s1"
 
 
 def test_a_cancelled_turn_marks_its_unfinished_tool_calls(recording, indexed):

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -145,6 +145,15 @@ async def test_tab_leaves_a_question_open_to_write_a_text_that_begins_like_an_an
         await it.press("y")
         assert it.app.editor.text == "y"
         assert answers == []
+
+
+async def test_tab_gives_the_editor_the_keys_also_from_elsewhere(chat, answers):
+    async with chat(editing(answers)) as it:
+        await it.send("go")
+        await it.sees("y Allow")
+        it.app.set_focus(None)
+        await it.press("tab")
+        assert it.app.focused is it.app.editor
 
 
 async def test_each_question_takes_keys_only_half_a_second_after_it_appeared(chat):
@@ -298,6 +307,33 @@ async def test_a_form_is_filled_in_and_its_values_are_sent(chat):
         await it.press("ctrl+s")
         await eventually(lambda: got)
         assert got == [Person("xyz")]
+
+
+@dataclass
+class Order:
+    """What another form asks for."""
+
+    size: Literal["small", "large"]
+    milk: bool = False
+
+
+async def test_a_form_has_boxes_to_tick_and_of_one_choice_the_latest_counts(chat):
+    agent, got = accord.Agent("asks"), []
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        got.append((await turn.elicit("What do you take?", Order)).value)
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("fill in the form")
+        await it.press("enter")
+        await it.sees("small", "large", "no")
+        await it.press("space", "down", "space", "tab", "space")
+        await it.sees("yes")
+        await it.press("ctrl+s")
+        await eventually(lambda: got)
+        assert got == [Order("large", milk=True)]
 
 
 async def test_what_is_allowed_on_the_command_line_is_not_asked(chat, answers):

@@ -225,6 +225,37 @@ async def test_the_wire_shows_the_latest_messages(chat):
         await it.sees("session/prompt", "session/update")
 
 
+async def test_a_message_on_the_wire_is_cut_until_it_is_opened(chat):
+    async with chat(keeping()) as it:
+        await it.press("ctrl+x")
+        await it.sees("initialize")
+        assert "clientInfo" not in it.screen()
+        await it.press("enter")
+        await it.sees("clientInfo")
+
+
+async def test_an_agent_that_was_started_again_counts_its_sessions(chat):
+    async with chat(keeping()) as it:
+        await it.send("/restart ")
+        await it.sees("Starting the agent again")
+        await eventually(lambda: it.front.session is not None)
+        await it.press("ctrl+n")
+        await eventually(lambda: len(it.app.conversations) == 2 and it.front.session is not None)
+        await it.send("/restart ")
+        await it.sees("close the other sessions of this agent first")
+
+
+async def test_leaving_a_chosen_block_goes_to_the_end(chat):
+    async with chat(keeping()) as it:
+        await it.send("\n".join(f"line {number}" for number in range(99)))
+        await it.idle()
+        it.transcript.choose(it.transcript._blocks[0])
+        it.transcript.scroll_to(y=0, animate=False, immediate=True)
+        await it.press("escape")
+        await eventually(lambda: it.transcript.scroll_y == it.transcript.max_scroll_y > 0)
+        assert it.app.focused is it.app.editor
+
+
 async def test_an_agent_that_cannot_be_started_says_why_and_what_to_do(chat):
     missing = AgentChoice("gone", lambda _: ["no-such-program-here"], where="no-such-program-here")
     async with chat(missing, opens=False) as it:

@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 import accord
 from accord import v1
 from accord.services.file_content import LineRange, decode, encode_like
-from accord.services.file_service import MOST, AgentWrite, ChangeJournal, Files
+from accord.services.file_service import AROUND, GAP, MOST, AgentWrite, ChangeJournal, FileChange, Files
 
 
 async def refused(awaitable, code=-32602):
@@ -387,3 +387,13 @@ def test_the_journal_keeps_changes_up_to_its_size_and_drops_the_oldest(tmp_path)
     assert [it.path.name for it in changes] == ["one"]
     changes.add(AgentWrite(tmp_path / "two", None, b"d"))
     assert [it.path.name for it in changes] == ["two"]
+
+
+@pytest.mark.parametrize(("same", "gaps"), [(2 * AROUND + 1, 0), (2 * AROUND + 2, 1)])
+def test_unchanged_lines_between_two_changes_are_left_out_if_that_is_shorter(same, gaps):
+    between = [f"line {number}" for number in range(same)]
+    change = FileChange("\n".join(["a", *between, "b", ""]), "\n".join(["c", *between, "d", ""]))
+    shown = list(change.lines())
+    assert shown.count(GAP) == gaps
+    assert [it for it in shown if it.startswith(("+", "-"))] == ["-a", "+c", "-b", "+d"]
+    assert len(shown) == 4 + (2 * AROUND + 1 if gaps else same)
