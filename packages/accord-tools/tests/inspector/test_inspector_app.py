@@ -6,7 +6,7 @@ import json
 import pytest
 
 from accord_tools.inspector.inspector_app import inspecting
-from accord_tools.inspector.library import Library, trace_id
+from accord_tools.inspector.library import MOST_SEARCHES, Library, trace_id
 from tests.inspector.conftest import fetch
 from tests.inspector.recording import Recording
 
@@ -25,6 +25,20 @@ async def url(recording):
 @pytest.fixture
 def trace(recording):
     return f"/api/traces/{trace_id(recording.path)}"
+
+
+async def test_the_searches_that_were_used_last_are_kept(recording):
+    recording.opening()
+    library = Library([recording.path], kept=False)
+    opened = await library.open(trace_id(recording.path))
+    opened.search("first", ())
+    for number in range(MOST_SEARCHES - 1):
+        opened.search(f"number {number}", ())
+    opened.search("first", ())
+    opened.search("one more", ())
+    known = [key for key in ("first", "number 0", "one more") if opened.known_search(key)]
+    assert known == ["first", "one more"]
+    await library.close()
 
 
 async def test_the_page_needs_no_token_and_the_api_needs_one(url, trace):

@@ -226,6 +226,20 @@ async def test_a_block_can_be_folded_with_a_click(chat):
         await eventually(lambda: "beta" in it.screen())
 
 
+async def test_a_text_is_cut_until_its_block_is_opened(chat):
+    async def work(turn):
+        async with turn.tool("Count", kind="other") as tool:
+            await tool.text("\n".join(f"number {number}" for number in range(12)))
+
+    async with chat(working(work)) as it:
+        await it.send("go")
+        await it.sees("done", "Count", "number 0")
+        assert "number 11" not in it.screen()
+        row = next(number for number, line in enumerate(it.screen().splitlines()) if "Count" in line)
+        await it.pilot.click(offset=(6, row))
+        await it.sees("number 0", "number 11")
+
+
 async def test_a_change_of_an_agent_of_version_2_shows_its_files_and_lines(chat):
     async def work(turn):
         async with turn.tool("Edit", kind="edit") as tool:

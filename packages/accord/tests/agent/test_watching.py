@@ -278,6 +278,10 @@ async def test_settings_come_with_the_answer_and_changes_of_the_agent_follow():
         assert [mode.id for mode in watched.state.modes] == ["ask", "code"]
         await session.prompt("mode ask")
         await eventually(lambda: watched.state.mode == "ask")
+        await watched.close()
+        answer = await two.request(v1.LoadSessionRequest(session.id, "/project", [], meta=WATCHING))
+        assert answer.modes is not None
+        assert answer.modes.current_mode_id == "ask"
 
 
 async def test_a_session_that_this_connection_has_open_is_not_watched_on_it():

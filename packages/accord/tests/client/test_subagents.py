@@ -166,7 +166,11 @@ async def test_a_session_keeps_what_its_latest_subagents_said():
         for number in range(MOST_TRANSCRIPTS + 5):
             announce(on, f"c{number}", title=str(number))
             say(on, "hello", f"c{number}")
+            if number == 0:
+                await everything_read(on)
+                following = asyncio.create_task(collected(session.subagents["c0"].updates()))
         await everything_read(on)
+        await following  # it ends with what is kept
         kept = session.subagents
         assert list(kept) == [f"c{number}" for number in range(5, MOST_TRANSCRIPTS + 5)]
         assert {it.text for it in kept.values()} == {"hello"}

@@ -316,6 +316,23 @@ class Talk:
         return self.tell(method="session/update", params={"sessionId": "s", "update": update})
 
 
+def test_what_is_no_message_is_answered_to_the_client_that_sent_it():
+    talk = Talk()
+    talk.begin(1, 2)
+    [(receiver, answer)] = talk.say(2, id=5, method=7)
+    assert (receiver, answer["id"], answer["error"]["code"]) == (2, 5, -32600)
+
+
+def test_a_client_that_comes_later_is_told_the_present_mode():
+    talk = Talk()
+    talk.begin(1)
+    talk.update(sessionUpdate="current_mode_update", currentModeId="b")
+    talk.shared.joined(2)
+    talk.say(2, id=0, method="initialize", params={"protocolVersion": 1})
+    opened = next(it for receiver, it in talk.open(2) if receiver == 2 and it.get("id") == "open")
+    assert opened["result"]["modes"]["currentModeId"] == "b"
+
+
 def test_the_first_answer_wins_and_the_others_are_told():
     talk = Talk()
     talk.begin(1, 2, 3)

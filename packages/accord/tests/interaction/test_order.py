@@ -721,6 +721,16 @@ async def test_a_failure_after_a_response_is_logged_and_stops_nothing(connect):
         await script.expect_silence()
 
 
+@pytest.mark.needs("the agent in this program")
+async def test_a_function_that_fails_after_a_response_is_named_in_the_log(connect, caplog):
+    async with connect.as_client(announcing) as script:
+        await script.request("_example.com/careless")
+        await script.told("carried on")
+        await script.expect_silence()
+    failed = [it for it in caplog.records if it.exc_info and isinstance(it.exc_info[1], ValueError)]
+    assert len(failed) == 2
+
+
 async def test_what_is_asked_for_when_the_answer_is_out_already_happens_at_once(connect):
     async with connect.as_client(announcing) as script:
         await script.request("_example.com/late")

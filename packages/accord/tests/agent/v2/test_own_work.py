@@ -150,7 +150,7 @@ def reporter(report=None):
         await go.wait()
         async with session.work() as turn:
             await (report(turn) if report else turn.say("It is done."))
-        await session.set_title("after")
+        await session.set_title(f"after, cancelled {asyncio.current_task().cancelling()} times")
 
     @agent.on_prompt
     async def work(turn):
@@ -190,7 +190,7 @@ async def test_work_without_a_prompt_can_be_cancelled_and_its_task_goes_on(speak
         await client.said()
         client.cancel(session_id)
         await client.state("idle", stopReason="cancelled")
-        await client.update("session_info_update")
+        assert (await client.update("session_info_update"))["title"] == "after, cancelled 0 times"
 
 
 async def test_a_prompt_that_comes_meanwhile_is_held(speak):
