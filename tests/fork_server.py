@@ -9,9 +9,9 @@ is even a child of the process that asked, because the server forks with CLONE_P
 interpreter: modules of Accord are loaded already, and /proc shows the command line and the memory of the server. Tests
 whose subject is one of these use the fixture `fresh_programs`.
 
-What the server cannot do is started as always: other programs than this interpreter, options other than -u, -P and -W,
-programs given by -c, modules of other packages, and environments that change how an interpreter starts. On systems
-other than Linux, all are.
+What the server cannot do is started as always: other programs than this interpreter and its scripts, options other than
+-u, -P and -W, programs given by -c, modules of other packages, and environments that change how an interpreter starts.
+On systems other than Linux, all are.
 
 A forked program has a fork server of its own, because what it starts must be its child. Only agents have none, as they
 start few programs. They are known by their session: Accord starts each agent in a new one.
@@ -43,7 +43,7 @@ import tempfile
 import threading
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -91,6 +91,9 @@ STARTING = {"accord", "tests.cli.at_terminal"}
 ROOM, ROOM_SIZE = "ROOM_FOR_ENVIRONMENTS", 64 * 1024
 """A variable of a server, and its bytes: /proc shows the environments of forks in this place."""
 
+LARGEST_SCRIPT = 10_000
+"""Bytes of a program of which the first line is read."""
+
 SIZE = 8
 """Bytes of a number in a message to the server and in its answer."""
 
@@ -126,6 +129,8 @@ class Starter:
         """The message to the server, and the standard streams; None for what only a new interpreter can run."""
         words = list(map(os.fsdecode, command))
         given = os.environ if environment is None else dict(map(variable, environment))
+        if words[0] != sys.executable and (script := script_of(map(os.fsdecode, executables))):
+            words, executables = [sys.executable, script, *words[1:]], [sys.executable]
         fits = (
             words[0] == os.fsdecode(executables[0]) == sys.executable
             and close_fds
@@ -181,11 +186,20 @@ class Program:
                     filters.append(what)
                 case ["-m", name, *arguments] if name.partition(".")[0] in OURS:
                     return cls(True, name, arguments, filters, "-u" in flags, "-P" in flags)
-                case [name, *arguments] if name.endswith(".py") and not name.startswith("-"):
+                case [name, *arguments] if (name.endswith(".py") and not name.startswith("-")) or script_of([name]):
                     return cls(False, name, arguments, filters, "-u" in flags, "-P" in flags)
                 case _:
                     return None
         return None
+
+
+def script_of(executables: Iterable[str]) -> str | None:
+    """The first of these files that can be executed, if it is a script of this interpreter."""
+    program = next((it for it in map(Path, executables) if it.is_file() and os.access(it, os.X_OK)), None)
+    if program is None or not program.is_absolute() or program.stat().st_size > LARGEST_SCRIPT:
+        return None
+    first, _, _ = program.read_bytes().partition(b"\n")
+    return str(program) if first == os.fsencode(f"#!{sys.executable}") else None
 
 
 def started_with(environment: Any) -> dict[str, str]:

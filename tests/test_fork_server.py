@@ -97,6 +97,19 @@ def test_a_fork_has_what_the_server_imported_and_random_numbers_of_its_own(tmp_p
     assert run(script, False).stdout.startswith("False")
 
 
+def test_a_script_whose_first_line_names_the_interpreter_is_forked(tmp_path: Path) -> None:
+    script = tmp_path / "agent"
+    script.write_text(f"#!{sys.executable}\nimport sys\nprint('accord_tools.cli.run' in sys.modules, sys.argv)\n")
+    script.chmod(0o755)
+    fork_server.server().use()
+    try:
+        for words, environment in (([str(script)], None), (["agent"], {**os.environ, "PATH": str(tmp_path)})):
+            done = subprocess.run([*words, "a"], stdout=subprocess.PIPE, text=True, check=True, env=environment)
+            assert done.stdout == f"True {[str(script), 'a']}\n"
+    finally:
+        fork_server.server().disuse()
+
+
 def test_an_agent_of_a_forked_command_is_its_child_and_a_fork_too(tmp_path: Path) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(

@@ -40,6 +40,7 @@ from accord.store.sqlite_store import SqliteStore
 from accord.testing.local_registry import LocalRegistry
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
+from tests import fork_server
 from tests.cli.pseudo_terminal import start_terminals
 
 if sys.platform == "win32":
@@ -430,6 +431,7 @@ def _become(arguments: list[str], folder: Path, environment: Mapping[str, str], 
         os.dup2(output, 1)
         os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
         os.closerange(3, 100)
+        fork_server.forked_server().use()
         sys.stdin, sys.stdout, sys.stderr = (
             os.fdopen(fd, mode, closefd=False) for fd, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
