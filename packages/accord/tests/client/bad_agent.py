@@ -167,14 +167,14 @@ def half_a_turn():
 
 def ask_with_odd_ids():
     ids = [0, "0", 1, "1"]
-    options = [{"optionId": "no", "name": "No", "kind": "reject_once"}]
-    params = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
+    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+    params = {"sessionId": "s", "toolCall": {"toolCallId": "t", "title": "Read", "kind": "read"}, "options": options}
     for request_id in ids:
         send({"id": request_id, "method": "session/request_permission", "params": params})
     for _ in ids:
         reply = hear()
         ids = [it for it in ids if not (type(it) is type(reply["id"]) and it == reply["id"])]
-        assert reply["result"] == {"outcome": {"outcome": "selected", "optionId": "no"}}
+        assert reply["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
     say(f"{len(ids)} left, ")
 
 
