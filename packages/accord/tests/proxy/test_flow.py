@@ -118,7 +118,7 @@ async def test_a_long_name_of_a_method_is_not_kept_until_the_answer(line):
 
 
 MIB = 1024 * 1024
-IN_ALL = 256
+IN_ALL = 128
 """Messages of one MiB."""
 MOST_RESIDENT = 120 * MIB
 """Bytes of memory that a process may ever have had: Python, Accord, and a few messages."""
@@ -157,7 +157,7 @@ def peaks(root):
 @pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize("way", ["stdio"])
-async def test_256_mib_pass_two_proxies_to_a_slow_client_in_bounded_memory(line, tmp_path):
+async def test_128_mib_pass_two_proxies_to_a_slow_client_in_bounded_memory(line, tmp_path):
     (tmp_path / "handling.py").write_text(HANDLING)
     await line.open(line.nested(), f"{sys.executable} {tmp_path / 'handling.py'}", line.component())
     agent = await agent_of(line)
