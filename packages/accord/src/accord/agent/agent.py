@@ -456,6 +456,7 @@ class Agent(Generic[StateT]):
         The function takes the message, and a `Context` if it has a second parameter. It returns None to pass the
         message on, a message of the same class to pass that on instead, or the answer, which ends the chain; it may
         raise `RequestError`. For a notification, True ends the chain. The decorated function gets a `remove`.
+        One for `v1.PromptRequest` is not called in version 2, whose answer differs: use `v2.PromptRequest` there.
         """
         return self._definition.handlers.before(message)
 
