@@ -309,7 +309,7 @@ class AgentConnection:
             with place:
                 if await place.comes():
                     if receipt is not None:
-                        receipt.begins(turn)
+                        receipt.turn = turn
                     place.stop_reason = await self._work(turn, receipt)
             if place.joins is not None and receipt is None:
                 place.stop_reason = await place.ended()

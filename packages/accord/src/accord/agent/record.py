@@ -120,7 +120,7 @@ class Record:
         identifier = msgspec.json.encode(stored.id).decode()
         self._cursors_sent = 0
         """How many entries have had their cursors sent."""
-        self._head = (
+        self.head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
         )
 
@@ -145,7 +145,7 @@ class Record:
         except codec.ENCODE_REFUSALS:
             encoded = codec.encode(update)
         self._append(encoded if self._mark is None else self._mark(encoded))
-        return b"%b%b}}" % (self._head, encoded)
+        return b"%b%b}}" % (self.head, encoded)
 
     async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None, key: str | None = None) -> list[bytes]:
         """Store the user's prompt, and the title that it gives the session; returns the stored updates in order.
@@ -174,7 +174,7 @@ class Record:
     async def keep_end(self, stop_reason: str) -> None:
         """Store that the turn of a prompt with a key has ended: another attempt must not run it again."""
         self.awaits_end = False
-        entry = marked(end_of_turn(stop_reason), self.version)
+        entry = end_of_turn(stop_reason)
         if self._append is None:
             await self.write((entry,))
         else:
@@ -268,7 +268,7 @@ class Record:
 
     def frame(self, encoded: bytes) -> bytes:
         """The notification with this update."""
-        return b"".join((self._head, encoded, b"}}"))
+        return b"%b%b}}" % (self.head, encoded)
 
     async def write(self, entries: Sequence[bytes], changes: Changes = NOTHING) -> None:
         """Store these entries and changes, after the end of a replay."""
@@ -339,7 +339,7 @@ class Record:
 
     async def _tell(self, peer: Peer, replayed: Iterable[ReplayedUpdate]) -> None:
         for subagent, update in replayed:
-            head = self._head if subagent is None else update_head(subagent)
+            head = self.head if subagent is None else update_head(subagent)
             if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):
                 await peer.connection.breathe()
 
@@ -508,7 +508,7 @@ class SessionUpdates:
     def report_encoded(self, update: bytes) -> None:
         """`report` for an update that is JSON already."""
         try:  # noqa: SIM105 - `suppress` costs more than what it surrounds
-            self.tell(self._record.frame(update))
+            self.tell(b"%b%b}}" % (self._record.head, update))
         except ConnectionClosed:
             pass  # work that ends with the link has no client to notify
 

@@ -47,23 +47,22 @@ class QueuedPrompt:
     """
 
     __slots__ = (
-        "_at_end",
         "_finished",
-        "_grace",
         "_joined",
-        "_task",
         "_timer",
         "_turn_comes",
         "_turns",
+        "at_end",
         "is_cancelled",
         "is_own",
         "joins",
         "on_overdue",
         "on_taken",
         "stop_reason",
+        "task",
     )
 
-    def __init__(self, turns: PromptQueue, grace: float, *, is_own: bool = False) -> None:
+    def __init__(self, turns: PromptQueue, *, is_own: bool, waits: bool) -> None:
         self.is_own = is_own
         """Whether it is not a prompt, but work that the agent begins itself."""
         self.joins: QueuedPrompt | None = None
@@ -78,19 +77,18 @@ class QueuedPrompt:
         self.stop_reason = CANCELLED
         """The stop reason of the prompt's answer: `cancelled`, unless its work ended differently."""
         self._turns = turns
-        self._grace = grace
-        self._turn_comes: asyncio.Future[None] | None = None
+        self._turn_comes = asyncio.get_running_loop().create_future() if waits else None
         """The future for which it waits until it is the first."""
-        self._task: asyncio.Task[Any] | None = None
+        self.task: asyncio.Task[Any] | None = None
         """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
         self.on_overdue: Callable[[], None] | None = None
         """Called if cancelled work does not end within the grace: the prompt has to be answered without it."""
-        self._at_end: Callable[[BaseException | None], bool] | None = None
+        self.at_end: Callable[[BaseException | None], bool] | None = None
+        """Called before the next prompt comes, with the error that ended the work, or None.
 
-    def wait(self) -> None:
-        """Wait in the queue: other prompts are before it."""
-        self._turn_comes = asyncio.get_running_loop().create_future()
+        It returns whether that error is handled; else it is raised.
+        """
 
     def come(self) -> None:
         """Start this prompt's turn."""
@@ -106,21 +104,9 @@ class QueuedPrompt:
             return
         self.is_cancelled = True
         self.come()
-        if self._task is not None:
-            self._task.cancel()
-            self._timer = asyncio.get_running_loop().call_later(self._grace, self._grace_is_over)
-
-    @property
-    def task(self) -> asyncio.Task[Any] | None:
-        """The task that works on it."""
-        return self._task
-
-    def at_end(self, do: Callable[[BaseException | None], bool]) -> None:
-        """Call this before the next prompt comes, with the error that ended the work, or None.
-
-        It returns whether that error is handled; else it is raised.
-        """
-        self._at_end = do
+        if self.task is not None:
+            self.task.cancel()
+            self._timer = asyncio.get_running_loop().call_later(self._turns.grace, self._grace_is_over)
 
     # Joining a running turn
 
@@ -172,7 +158,7 @@ class QueuedPrompt:
             await self._turn_comes
         if self.is_cancelled or self.joins is not None:
             return False
-        self._task = asyncio.current_task()
+        self.task = asyncio.current_task()
         return True
 
     def __enter__(self) -> Self:
@@ -182,15 +168,15 @@ class QueuedPrompt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         """Leave the queue. An error caused by cancelling is dropped: the client need not know it."""
-        self._task = None
+        self.task = None
         if self._timer is not None:
             self._timer.cancel()
         if self.is_cancelled:
             self.stop_reason = CANCELLED
         dropped = error is not None and self._is_dropped(error)
         try:
-            if self._at_end is not None:
-                dropped = self._at_end(None if dropped else error) or dropped
+            if self.at_end is not None:
+                dropped = self.at_end(None if dropped else error) or dropped
         finally:
             if self._joined:
                 self._finish_joined(None if dropped else error)
@@ -221,7 +207,8 @@ class PromptQueue:
 
     def __init__(self, prompt_while_working: PromptWhileWorking, grace: float) -> None:
         self._prompt_while_working: PromptWhileWorking = prompt_while_working
-        self._grace = grace
+        self.grace = grace
+        """Seconds that a cancelled turn may take to end."""
         self._line: list[QueuedPrompt] = []
         self._empty: asyncio.Future[None] | None = None
         """Done when the queue is empty; None unless something waits for that."""
@@ -248,25 +235,19 @@ class PromptQueue:
             self._empty = self._empty or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._empty)
 
-    def place(self) -> QueuedPrompt:
-        """Return a place at the end of the queue; raises RequestError if a second prompt is refused."""
-        if self._line and self._prompt_while_working == "reject":
+    def place(self, *, is_own: bool = False) -> QueuedPrompt:
+        """Return a place at the end of the queue; raises RequestError if a second prompt is refused.
+
+        Work that the agent begins itself (`is_own`) is never refused.
+        """
+        way = None if is_own else self._prompt_while_working
+        if self._line and way == "reject":
             raise RequestError.invalid_request(
                 "this session is working on another prompt; wait for its answer, or cancel it"
             )
-        if self._prompt_while_working == "cancel_first":
+        if way == "cancel_first":
             self.cancel()
-        place = QueuedPrompt(self, self._grace)
-        if self._line:
-            place.wait()
-        self._line.append(place)
-        return place
-
-    def place_for_own_work(self) -> QueuedPrompt:
-        """Return a place at the end of the queue for work that the agent begins itself; it is never refused."""
-        place = QueuedPrompt(self, self._grace, is_own=True)
-        if self._line:
-            place.wait()
+        place = QueuedPrompt(self, is_own=is_own, waits=bool(self._line))
         self._line.append(place)
         return place
 
@@ -276,7 +257,7 @@ class PromptQueue:
 
         Cancelling ends the wait like any other, and never the block.
         """
-        place = self.place_for_own_work()
+        place = self.place(is_own=True)
         try:
             await place.is_first()
             yield
@@ -345,16 +326,12 @@ class SessionActivity:
 
     def __init__(self, updates: SessionUpdates) -> None:
         self._updates = updates
-        self._activity: Activity = "idle"
+        self.now: Activity = "idle"
+        """The session's activity in the foreground."""
         self._background: dict[tuple[str, str], Background] | None = None
         """The work beside the turns; None until there is some."""
         self._followers: tuple[Callable[[ActivityEnd | None], None], ...] = ()
         """Called with each new state, and with the end of the previous work if that has ended."""
-
-    @property
-    def now(self) -> Activity:
-        """The session's activity in the foreground."""
-        return self._activity
 
     @property
     def background(self) -> list[Background]:
@@ -372,24 +349,24 @@ class SessionActivity:
 
     def state_in(self, dialect: Dialect, end: ActivityEnd | None = None) -> Any | None:
         """Return the update for the present state in this dialect; None if it has no states."""
-        return dialect.state(self._activity, None if self._background is None else self.background, end)
+        return dialect.state(self.now, None if self._background is None else self.background, end)
 
     def rest(self) -> None:
         """Note that a turn of version 1 has ended, which the answer to its prompt reports."""
-        self._activity = "idle"
+        self.now = "idle"
         for follow in self._followers:
             follow(None)
 
     def idle(self, end: ActivityEnd) -> None:
         """Note that foreground work has ended."""
-        self._activity = "idle"
+        self.now = "idle"
         self.tell(end)
         self._updates.peer.connection.flush()
 
     @contextmanager
     def waiting_for_user(self) -> Generator[None]:
         """Mark that foreground work waits for the user while this block lasts."""
-        if self._activity != "running":
+        if self.now != "running":
             yield
             return
         self.become("requires_action")
@@ -400,7 +377,7 @@ class SessionActivity:
 
     def _resume(self) -> None:
         # the session may be idle by now: the work was cancelled and did not end
-        if self._activity == "requires_action":
+        if self.now == "requires_action":
             self.become("running")
 
     @contextmanager
@@ -430,16 +407,17 @@ class SessionActivity:
         dialect = self._updates.dialect
         if not dialect.tells_states:
             return
-        if self._background is None and (end is None or end.is_plain):
+        is_plain = end is None or (end.usage is None and end.failure is None and end.meta is None)
+        if is_plain and self._background is None:
             stop_reason = None if end is None else end.stop_reason
-            self._updates.report_encoded(dialect.plain_state(self._activity, stop_reason))
+            self._updates.report_encoded(dialect.plain_state(self.now, stop_reason))
         else:
             self._updates.report(self.state_in(dialect, end))
 
     def become(self, activity: Activity) -> None:
         """Note that foreground work begins, waits for the user, or continues."""
-        if self._activity != activity:
-            self._activity = activity
+        if self.now != activity:
+            self.now = activity
             if self._followers or self._updates.dialect.tells_states:
                 self.tell()
 

@@ -349,7 +349,7 @@ class SubagentRecord(Record):
 
     def __init__(self, parent: Record, subagent: updates.SessionId) -> None:
         super().__init__(parent._store, parent._stored, parent.version)
-        self._head = update_head(subagent)
+        self.head = update_head(subagent)
         self._parent = parent
         self._subagent = subagent
 

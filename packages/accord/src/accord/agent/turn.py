@@ -628,7 +628,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
     task = asyncio.current_task()
     if session._turns.runs_in(task):
         raise RuntimeError("session.work() inside a turn would wait for that turn; use the turn itself")
-    place = session._turns.place_for_own_work()
+    place = session._turns.place(is_own=True)
     request = v1.PromptRequest(session.id, [])
     turn = Turn(session, Context(session._updates.peer), place, request, name=session._name_of_work())
     has_begun = is_over = is_stopped = False
@@ -646,7 +646,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
     with place:
         if has_begun := await place.comes():
             # Only work that has begun has an end to report.
-            place.at_end(ended)
+            place.at_end = ended
             place.on_overdue = lambda: _ignore(ended(None))
             session._activity.become("running")
             try:

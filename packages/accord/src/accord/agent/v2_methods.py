@@ -63,37 +63,32 @@ class PromptReceipt:
         """The store's error while the work went on."""
         self._context = context
         self._unstable = unstable
-        self._turn: Turn | None = None
+        self.turn: Turn | None = None
         """The work that the prompt begins; None if it joins a running turn, which reports its own end."""
         self._is_over = False
         self._submissions: dict[str, asyncio.Future[None] | None] = {}
 
-    async def message_sent_before(self, session: Session) -> str | None:
-        """The id of the message that an earlier attempt with this key has inserted; None if this is the first.
+    async def look_for_message(self, session: Session, key: str) -> None:
+        """Set `interrupted` to the id of the message that an earlier attempt with this key has inserted, if one has.
 
         Concurrent attempts are handled one after the other: each waits until the previous one is stored or refused. The
         first that finds no message inserts it; the next follows after `settle`.
         """
-        assert self.key is not None, "a prompt without a key has no earlier attempts"
-        submissions = session._submissions
-        while self.key in submissions:
-            other = submissions[self.key]
+        submissions, record = session._submissions, session._record
+        while key in submissions:
+            other = submissions[key]
             if other is None:  # this is the first to wait
-                other = submissions[self.key] = asyncio.get_running_loop().create_future()
+                other = submissions[key] = asyncio.get_running_loop().create_future()
             await asyncio.shield(other)
-        submissions[self.key] = None
+        submissions[key] = None
         self._submissions = submissions
-        return await session._record.message_sent_under(self.key)
+        self.interrupted = await record.message_sent_under(key)
 
     def settle(self) -> None:
         """Let the next attempt with this key follow; a second time does nothing."""
         if self.key is not None and (settled := self._submissions.pop(self.key, None)) is not None:
             settled.set_result(None)
         self._submissions = {}
-
-    def begins(self, turn: Turn) -> None:
-        """The prompt is going to begin this work."""
-        self._turn = turn
 
     def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
         """Note that the prompt is stored: echo it, answer it, and report the end of its work when that comes."""
@@ -102,19 +97,18 @@ class PromptReceipt:
             session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))
         self._context.answer(self.answer)
-        if self.key is not None:
-            self.settle()
-        if (turn := self._turn) is not None:
-            place = turn._place
-            place.at_end(lambda error: self._ended(turn, place.stop_reason, error))
+        self.settle()
+        if self.turn is not None:
+            self.turn._place.at_end = functools.partial(self._ended, self.turn)
 
     def is_overdue(self) -> None:
         """The work was cancelled and does not end: the session is idle without it."""
-        if self.answer is not None and self._turn is not None:
-            self._ended(self._turn, CANCELLED, None)
+        if self.answer is not None and self.turn is not None:
+            self._ended(self.turn, None)
 
-    def _ended(self, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
+    def _ended(self, turn: Turn, error: BaseException | None) -> bool:
         """Report that the session is idle; returns whether that reports the error."""
+        stop_reason = turn._place.stop_reason
         if isinstance(error, StoreError):
             self.store_error = error
             error = public_store_error(error, turn.session.id)
@@ -292,10 +286,10 @@ class V2Methods:
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
         receipt = PromptReceipt(request, context, unstable=self._agent.unstable)
         try:
-            if receipt.key is not None:
+            if (key := receipt.key) is not None:
                 if not self._authentication.is_open:
                     await self._authentication.require()
-                session = await self._session_of_retry(request.session_id, receipt, context)
+                session = await self._session_of_retry(request.session_id, receipt, key, context)
                 if receipt.interrupted is not None and not session._record.is_interrupted(receipt.interrupted):
                     if (
                         session.id in self._lifecycle.sessions
@@ -314,7 +308,7 @@ class V2Methods:
             await self._lifecycle.let_go(taken)
         return receipt.answer
 
-    async def _session_of_retry(self, session_id: str, receipt: PromptReceipt, context: Context) -> Session:
+    async def _session_of_retry(self, session_id: str, receipt: PromptReceipt, key: str, context: Context) -> Session:
         """The session that says whether this prompt was sent before; `receipt` has the message's id then.
 
         One that works on another connection answers at once. If that work is over, or ends with its connection, only
@@ -323,7 +317,7 @@ class V2Methods:
         while True:
             session = self._lifecycle.session(session_id)
             try:
-                receipt.interrupted = await receipt.message_sent_before(session)
+                await receipt.look_for_message(session, key)
             except StoreError as error:
                 raise public_store_error(error, session.id) from error
             runs = session._activity.now != "idle" and session._updates.peer.connection.is_open

@@ -410,10 +410,6 @@ class Reply:
         if self._sent_or_done is not None:
             self._sent_or_done.set()
 
-    def _begin(self, at: int | None = None) -> None:
-        """Assign updates to this turn from now on; with `at`, from this place of the timeline."""
-        self._begins_at = len(self._session.state) if at is None else at
-
     def _overflowed(self, overflow: Overflow) -> None:
         """Fail, because the reader fell too far behind, and ask the agent to stop."""
         self._answered(overflow)
@@ -584,6 +580,7 @@ class UpdateBuffer:
 
     __slots__ = (
         "_awaiting",
+        "_checked_from",
         "_dropped",
         "_finished",
         "_has_reader",
@@ -602,6 +599,8 @@ class UpdateBuffer:
         self._intake = intake
         """Pauses reading."""
         self._limit = limit
+        self._checked_from = min(intake.mark, limit)
+        """Unread bytes of the connection past which this buffer may be too large."""
         self._news: asyncio.Future[None] | None = None
         self._finished = False
         self._dropped: str | None = None
@@ -622,16 +621,16 @@ class UpdateBuffer:
         self._items.append((update, size))
         self.size += size
         intake.unread += size
-        if intake.unread > intake.mark or intake.paused:
-            intake.decide()
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
-        if self.size > self._limit:
-            self._overflow()
-        elif self._reads_on and self.size > intake.mark:
-            self.drop(
-                "the updates of a Reply that was awaited instead of read were dropped; read it before awaiting it"
-            )
+        if intake.unread > self._checked_from or intake.paused:
+            intake.decide()
+            if self.size > self._limit:
+                self._overflow()
+            elif self._reads_on and self.size > intake.mark:
+                self.drop(
+                    "the updates of a Reply that was awaited instead of read were dropped; read it before awaiting it"
+                )
 
     def _merge(self, update: Any, size: int) -> int:
         """Merge this text into the last one if both are plain chunks of one message; returns the size left to add."""

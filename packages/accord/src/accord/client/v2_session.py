@@ -71,7 +71,7 @@ class V2Session(RemoteSession):
 
     def __init__(self, remote: RemoteAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
         super().__init__(remote, session_id, setup)
-        self._tracker: V2TurnTracker[_OpenTurn] = V2TurnTracker()
+        self._tracker: V2TurnTracker[_OpenTurn] = V2TurnTracker(self.state)
         self._only: Reply | None = None
         """The only open turn, if only that turn and the state need its updates."""
 
@@ -85,11 +85,11 @@ class V2Session(RemoteSession):
         posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
         turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self._remote._limits.reply))
         opened = _OpenTurn(turn)
-        self._tracker.sent(opened, len(self.state))
+        self._tracker.sent(opened)
         self._note_only()
         if is_shown_at_once:
             opened.copy = self.state.add_prompt_copy(turn._prompt)
-            turn._begin(opened.copy + 1)
+            turn._begins_at = opened.copy + 1
         posted.then(partial(self._receipt, opened))
 
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
@@ -101,7 +101,7 @@ class V2Session(RemoteSession):
             self._close_turn(opened, _as_v1(result))
             self._remote._failed(self.id, result)
             return
-        end = self._tracker.received_receipt(opened, result.message_id, len(self.state))
+        end = self._tracker.received_receipt(opened, result.message_id)
         turn._was_inserted(result.message_id)
         if opened.copy is not None:
             self.state.name_prompt(opened.copy, result.message_id)
@@ -121,7 +121,7 @@ class V2Session(RemoteSession):
     def _done(self, opened: _OpenTurn, end: WorkEnd) -> None:
         begun = opened.begun
         if begun is not None:
-            opened.turn._begin(begun.place)
+            opened.turn._begins_at = begun.place
             if end.stop_reason == "refusal":
                 if opened.copy is not None:  # the agent's own messages may be between it and its turn
                     self.state.refuse(opened.copy, opened.copy + 1)
@@ -211,30 +211,22 @@ class V2Session(RemoteSession):
     def _received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
-        tracker, only = self._tracker, self._only
-        if only is not None and update.__class__ in STREAMED:
+        tracker, only, ended = self._tracker, self._only, None
+        turns = tracker.prompts
+        if update.__class__ in STREAMED:
             tracker.number += 1
             tracker.spoke = True
-            self.state.add(update, size)
-            try:  # as in `_give`: a further call would cost each chunk 3 %
-                only._unread.put(update, size)
-            except Overflow as overflow:
-                only._overflowed(overflow)
-            return
-        turns = tracker.prompts
-        ended = tracker.received(update, len(self.state))
+        else:
+            ended = tracker.received(update)
         try:
             shown = self.state.add(update, size)
-            if shown is None:
-                shown = (update,)
-            if only is not None:
-                for each in shown:
-                    self._give(only, each, size)
-            elif turns:
-                self._deliver(turns, shown, size, params)
+            if only is None or shown is not None:
+                self._deliver(turns, (update,) if shown is None else shown, size, params)
             else:
-                for each in shown:
-                    self._received_outside(each, size)
+                try:  # as in `_give`: a further call would cost each chunk 3 %
+                    only._unread.put(update, size)
+                except Overflow as overflow:
+                    only._overflowed(overflow)
         finally:  # an observer that raises must not leave a turn without its end
             if ended is not None:
                 end, done = ended
@@ -247,6 +239,9 @@ class V2Session(RemoteSession):
 
     def _deliver(self, turns: Sequence[_OpenTurn], shown: Sequence[Any], size: int, params: bytes | Raw) -> None:
         """Pass an update to the open turns that it belongs to, and keep it for those that it may belong to."""
+        if not turns:
+            for each in shown:
+                self._received_outside(each, size)
         is_alone = len(turns) == 1
         tells = self._tracker.tells_messages
         for opened in list(turns):
@@ -262,9 +257,9 @@ class V2Session(RemoteSession):
 
     def _forget_updates(self, end: WorkEnd) -> None:
         """Forget updates that cannot belong to the waiting prompts: they came from work that has ended."""
-        first = self._tracker.unclaimed
         for opened in self._tracker.prompts:
-            while opened.kept and opened.begun is None and opened.kept[0].number < (first or end.at.number + 1):
+            first = self._tracker.unclaimed or end.at.number + 1
+            while opened.kept and opened.begun is None and opened.kept[0].number < first:
                 opened.kept.popleft()
 
     def _give_updates(self, opened: _OpenTurn) -> None:

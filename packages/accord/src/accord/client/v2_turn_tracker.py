@@ -22,7 +22,7 @@ of work that the agent began itself is not the end of a prompt that still waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -41,7 +41,7 @@ class UpdateMark(msgspec.Struct, frozen=True):
     number: int
     """The number of the update that was the last one then."""
     place: int
-    """How many entries the timeline had, as the caller counts them."""
+    """How many entries the timeline had."""
 
 
 class WorkEnd(msgspec.Struct, frozen=True):
@@ -83,7 +83,8 @@ PromptT = TypeVar("PromptT", bound=TrackedPrompt)
 class V2TurnTracker(Generic[PromptT]):
     """The foreground work of one session, and the prompts that are not done."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeline: Sized) -> None:
+        self._timeline = timeline
         self.number = 0
         """The number of the last update."""
         self.is_working = False
@@ -120,17 +121,20 @@ class V2TurnTracker(Generic[PromptT]):
 
     # Prompts
 
-    def sent(self, prompt: PromptT, place: int) -> None:
-        """A prompt was sent; `place` is the length of the timeline then."""
-        prompt.sent = UpdateMark(self.number, place)
+    def _now(self) -> UpdateMark:
+        return UpdateMark(self.number, len(self._timeline))
+
+    def sent(self, prompt: PromptT) -> None:
+        """A prompt was sent."""
+        prompt.sent = self._now()
         prompt.sent_while_idle = not self.prompts and not self.is_working
         self.spoke = False
         self.prompts.append(prompt)
         self._without_receipt += 1
 
-    def received_receipt(self, prompt: PromptT, message_id: str, place: int) -> WorkEnd | None:
+    def received_receipt(self, prompt: PromptT, message_id: str) -> WorkEnd | None:
         """Note the receipt of a prompt; returns the end of its work if that has come before."""
-        prompt.message_id, prompt.receipt = message_id, UpdateMark(self.number, place)
+        prompt.message_id, prompt.receipt = message_id, self._now()
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
         prompt.begun = self._reported.pop(message_id, None)
         if prompt.begun is not None:
@@ -190,8 +194,8 @@ class V2TurnTracker(Generic[PromptT]):
 
     # Updates
 
-    def received(self, update: Any, place: int) -> tuple[WorkEnd, Sequence[PromptT]] | None:
-        """Take the next update; `place` is the length of the timeline before it.
+    def received(self, update: Any) -> tuple[WorkEnd, Sequence[PromptT]] | None:
+        """Take the next update, before it is in the timeline.
 
         Returns the end of work that this update reports, with the prompts that it ends; None for any other update.
         """
@@ -199,35 +203,34 @@ class V2TurnTracker(Generic[PromptT]):
         kind = update.__class__
         if kind is v2.SessionStateUpdate:
             if update.state == IDLE:
-                return self._idle(update, place)
+                return self._idle(update)
             self._works()
         elif kind in SPEECH:
             self.spoke = True
         elif kind is v2.UserMessage or kind is v2.UserMessageChunk:
-            self._user_message(update.message_id, place)
+            self._user_message(update.message_id)
         elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:
             self._works()
         return None
 
-    def _user_message(self, message_id: str, place: int) -> None:
+    def _user_message(self, message_id: str) -> None:
         self._inserted = True
         for prompt in self.prompts:
             if prompt.message_id == message_id:
                 if prompt.begun is None:
-                    prompt.begun = UpdateMark(self.number, place)
+                    prompt.begun = self._now()
                     self.tells_messages = True
                 return
         if self._without_receipt and message_id not in self._reported:
-            self._reported[message_id] = UpdateMark(self.number, place)
+            self._reported[message_id] = self._now()
 
-    def _idle(self, update: v2.SessionStateUpdate, place: int) -> tuple[WorkEnd, Sequence[PromptT]] | None:
+    def _idle(self, update: v2.SessionStateUpdate) -> tuple[WorkEnd, Sequence[PromptT]] | None:
         is_bare, self.is_working = not self.is_working, False
         if is_bare and (update.stop_reason is None or not self._may_have_worked):
             return None
         self._inserted = self.spoke = False
         began = self.number if is_bare else self._began
-        mark = UpdateMark(self.number, place)
-        end = WorkEnd(began, is_bare, mark, update.stop_reason, update.error, update.usage, update.meta)
+        end = WorkEnd(began, is_bare, self._now(), update.stop_reason, update.error, update.usage, update.meta)
         if self._without_receipt:
             self._ends.append(end)
             done = [prompt for prompt in self.prompts if prompt.receipt is not None]

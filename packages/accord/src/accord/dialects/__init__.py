@@ -50,11 +50,6 @@ class ActivityEnd(msgspec.Struct, frozen=True, kw_only=True):
     meta: JsonObject | None = None
     failure: Failure | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it holds only the stop reason."""
-        return self.usage is None and self.failure is None and not self.meta
-
 
 class Background(msgspec.Struct, frozen=True):
     """One part of the background work: a tool call or a terminal."""

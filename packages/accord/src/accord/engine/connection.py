@@ -31,7 +31,7 @@ from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, DecodeTh
 from accord.engine.incoming_requests import EMPTY, WEIGHT, HandshakeGate, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outgoing_requests import CANCEL_REQUEST, RAW_RESULT, OutgoingRequests, PendingRequest
-from accord.engine.routes import MISFITS, Route, Routes
+from accord.engine.routes import MISFITS, Route, Routes, nothing_more
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, ConnectionClosed, DecodeError, Overflow
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
@@ -393,11 +393,12 @@ class Connection:
                 if not isinstance(frame, bytes):
                     self._oversized(frame)
                     continue
-                size += len(frame)
+                length = len(frame)
+                size += length
                 # Most messages to a client are updates, and most peers spell them like this. The part between the
                 # head and the last brace is their params, if it is one whole value: the decoder finds out. So these
                 # frames are decoded once, without reading the envelope first.
-                if stream is not None and len(frame) < GIANT and frame.startswith(head) and frame[-1] == BRACE:
+                if stream is not None and length < GIANT and frame.startswith(head) and frame[-1] == BRACE:
                     raw = frame[stream.body]
                     try:
                         params = stream.decode(raw)
@@ -406,9 +407,9 @@ class Connection:
                     else:
                         self._handle(stream, params, raw)
                         continue
-                if pending and len(frame) < GIANT and frame[-1] == BRACE and self.outgoing.take(frame):
+                if pending and length < GIANT and frame[-1] == BRACE and self.outgoing.take(frame):
                     continue
-                if len(frame) > LIGHT and is_heavy(frame):
+                if length > LIGHT and is_heavy(frame):
                     self._decode_thread.read(frame, keep=watch is not None)
                     later = list(each)
                     self._frames -= len(later)
@@ -416,9 +417,9 @@ class Connection:
                     return
                 message = parse(frame)
                 if watch is None and message.__class__ is RequestFrame:
-                    self._called(message, len(frame))  # pyright: ignore[reportArgumentType]
+                    self._called(message, length)  # pyright: ignore[reportArgumentType]
                 else:
-                    self._take(message, frame, len(frame))
+                    self._take(message, frame, length)
         finally:
             self._bytes += size
             self._outbox.uncork()
@@ -477,7 +478,7 @@ class Connection:
             self._lanes.enter(route.lane_of(params)).notify(route, params, len(memoryview(raw)))
         elif self._busy and (waiting := self._busy.get(route.lane_of(params))) is not None:
             waiting.notify(route, params, len(memoryview(raw)))
-        else:
+        elif route.tell is not nothing_more:  # a call that each update would pay
             try:
                 result = route.tell(params)
             except BaseException as error:

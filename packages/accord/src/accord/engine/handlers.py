@@ -40,7 +40,7 @@ from msgspec import Raw
 from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user, is_awaitable
 from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.peer import Context, Peer, carrying, trace_in
-from accord.engine.routes import Route, Routes, lane_of, plain_lane
+from accord.engine.routes import Route, Routes, lane_of, nothing_more, plain_lane
 from accord.errors import DecodeError, EncodeError, RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
@@ -683,10 +683,6 @@ def _object_in(raw: bytes | Raw) -> Json:
     if not isinstance(params, dict):
         raise DecodeError("$", "params must be an object")
     return cast("Json", params)
-
-
-def nothing_more(_: Any) -> None:
-    """Do nothing: the message has a function for its arrival, or an interceptor."""
 
 
 def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:

@@ -26,6 +26,10 @@ def _no_handler(*_: Any) -> Any:
     )
 
 
+def nothing_more(_: Any) -> None:
+    """Do nothing: the message has a function for its arrival, or an interceptor."""
+
+
 class Route(msgspec.Struct, eq=False):
     """The path of one method: from raw params to its handler, and from the handler's result to raw JSON."""
 

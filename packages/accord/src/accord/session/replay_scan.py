@@ -32,8 +32,7 @@ Version: TypeAlias = Literal[1, 2]
 
 _MARKED = b"["
 _KEY_BEGINS, _KEY_ENDS = b',"', b'"]'
-_END_BEGINS = b'{"sessionUpdate":"state_update","state":"idle","stopReason":'
-_END = b"[2," + _END_BEGINS
+_END = b'[2,{"sessionUpdate":"state_update","state":"idle","stopReason":'
 _HEAD = 40
 """Bytes of an entry that show the kind of update."""
 
@@ -77,8 +76,8 @@ def _without_key(entry: bytes) -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=64)
 def end_of_turn(stop_reason: str) -> bytes:
-    """Return the update with the reason why the turn of a prompt with a key has ended."""
-    return b"%b%b}" % (_END_BEGINS, codec.encode(stop_reason))
+    """Return the entry with the reason why the turn of a prompt with a key, so of version 2, has ended."""
+    return b"%b%b}]" % (_END, codec.encode(stop_reason))
 
 
 def stop_reason_in(entry: bytes) -> str | None:

@@ -14,16 +14,16 @@ class Told:
     """A session whose updates a test tells; it keeps how each prompt ended."""
 
     def __init__(self) -> None:
-        self.tracker = V2TurnTracker[TrackedPrompt]()
+        self.tracker = V2TurnTracker[TrackedPrompt](())
         self.prompts: dict[str, TrackedPrompt] = {}
         self.ends: dict[str, str | None] = {}
 
     def send(self, name: str) -> None:
         self.prompts[name] = TrackedPrompt()
-        self.tracker.sent(self.prompts[name], 0)
+        self.tracker.sent(self.prompts[name])
 
     def receipt(self, name: str) -> None:
-        end = self.tracker.received_receipt(self.prompts[name], f"of {name}", 0)
+        end = self.tracker.received_receipt(self.prompts[name], f"of {name}")
         if end is not None:
             self._ended(end, [self.prompts[name]])
 
@@ -44,7 +44,7 @@ class Told:
 
     def _tell(self, update: object) -> None:
         typed = codec.convert({"sessionId": "s", "update": update}, v2.UpdateSessionNotification).update
-        found = self.tracker.received(typed, 0)
+        found = self.tracker.received(typed)
         if found is not None:
             self._ended(*found)
 
