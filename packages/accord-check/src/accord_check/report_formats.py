@@ -226,12 +226,9 @@ def _case(suite: Element, outcome: Outcome, report: Report) -> None:
 
 
 def _fails(outcome: Outcome, report: Report) -> bool:
-    return outcome.status == "fail" or (report.strict and outcome.status == "warn") or _is_demanded(outcome, report)
-
-
-def _is_demanded(outcome: Outcome, report: Report) -> bool:
-    """Whether this check had to be exercised, and was not."""
-    return outcome.status == "not exercised" and outcome.check.id in report.demanded
+    # A check that had to be exercised, and was not, fails as well.
+    is_demanded = outcome.status == "not exercised" and outcome.check.id in report.demanded
+    return outcome.status == "fail" or (report.strict and outcome.status == "warn") or is_demanded
 
 
 def _said(finding: Finding) -> str:

@@ -114,8 +114,7 @@ async def killed_in_a_turn(context: ScenarioContext) -> None:
     name = "lint.load.after-kill"
     async with context.logged_in() as link:
         if not link.is_process:
-            context.skip(name, "the agent is not our process")
-            context.skip("lint.killed.leaves-no-process", "the agent is not our process")
+            context.skip((name, "lint.killed.leaves-no-process"), "the agent is not our process")
             return
         session = await context.new_session(link)
         await context.prompt(link, session, context.settings.prompts.plain)

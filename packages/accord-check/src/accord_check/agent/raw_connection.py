@@ -420,17 +420,14 @@ class RawConnection:
             if message not in (known if message[1] is not None else known[-1:]):
                 known.append(message)
         if kind == "cursor_update":
-            self._note_cursor(str(update.get("cursorId")), self.cursors(session), update)
+            given, anchor = str(update.get("cursorId")), object_of(update.get("anchor"))
+            if "capabilities" in update and object_of(update["capabilities"]).get("fork") is None:
+                self.cursors(session).pop(given, None)
+            elif anchor:
+                self.cursors(session)[given] = anchor
         if kind == "state_update" and isinstance(state, str):
             reason = reason if isinstance(reason, str) else None
             self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
-
-    def _note_cursor(self, given: str, known: dict[str, dict[str, Any]], update: dict[str, Any]) -> None:
-        anchor = object_of(update.get("anchor"))
-        if "capabilities" in update and object_of(update["capabilities"]).get("fork") is None:
-            known.pop(given, None)
-        elif anchor:
-            known[given] = anchor
 
     def _serve(self, exchange: Exchange) -> None:
         try:

@@ -64,7 +64,9 @@ async def raw_http(context: ScenarioContext) -> None:
     if given:
         await _refusals(context, given)
         await _strange_session(context, given, opened)
-        await _origin(context, hello)
+        reply = await _ask(context, "POST", hello, {"Origin": "https://accord-check.example"})
+        verdict = reply.status in (401, 403) or f"a page of another origin was answered with {reply.status}"
+        context.judge("lint.http.origin-refused", verdict)
         await _ended(context, given)
 
 
@@ -94,12 +96,6 @@ async def _strange_session(context: ScenarioContext, given: str, opened: _Reply)
         return
     stream = {"Acp-Connection-Id": given, "Accept": _EVENTS, "Acp-Session-Id": "accord-check-no-such-session"}
     await _expect(context, name, 404, "a stream of an unknown session", "GET", None, stream)
-
-
-async def _origin(context: ScenarioContext, hello: dict[str, Any]) -> None:
-    reply = await _ask(context, "POST", hello, {"Origin": "https://accord-check.example"})
-    verdict = reply.status in (401, 403) or f"a page of another origin was answered with {reply.status}"
-    context.judge("lint.http.origin-refused", verdict)
 
 
 async def _ended(context: ScenarioContext, given: str) -> None:

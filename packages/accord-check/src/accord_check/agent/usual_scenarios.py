@@ -102,8 +102,7 @@ async def _settings(context: ScenarioContext, link: Link, session: str) -> None:
         accepted = f"the option {id_of(option)!r} took a value that it does not list"
         context.refused("config.set.invalid-refused", await link.ask("session/set_config_option", asked), accepted)
     if not selects:
-        context.skip("config.set.any-time", "the agent offers no select options")
-        context.skip("config.set.invalid-refused", "the agent offers no select options")
+        context.skip(("config.set.any-time", "config.set.invalid-refused"), "the agent offers no select options")
 
 
 async def _moded(context: ScenarioContext, link: Link, session: str, modes: dict[str, Any], current: str) -> None:

@@ -147,7 +147,9 @@ class HttpRequests:
         message = parse(body) if body else None
         opens = isinstance(message, RequestFrame) and message.method == "initialize"
         if method == "POST":
-            self._sends_json(headers)
+            given = headers.get("content-type", "")
+            is_json = given.partition(";")[0].strip().lower() == JSON
+            self._judge("http.post.sends-json", is_json or f"a POST has the content type {given!r}")
         elif method == "GET":
             verdict = EVENTS in headers.get("accept", "").lower() or f"a GET accepts {headers.get('accept')!r}"
             self._judge("http.get.accepts-events", verdict)
@@ -157,11 +159,6 @@ class HttpRequests:
             self._follows(method, headers)
         if isinstance(message, RequestFrame | NotificationFrame) and not opens:
             self._names_session(message, headers)
-
-    def _sends_json(self, headers: Mapping[str, str]) -> None:
-        given = headers.get("content-type", "")
-        is_json = given.partition(";")[0].strip().lower() == JSON
-        self._judge("http.post.sends-json", is_json or f"a POST has the content type {given!r}")
 
     def _follows(self, method: str, headers: Mapping[str, str]) -> None:
         """A request after `initialize`."""

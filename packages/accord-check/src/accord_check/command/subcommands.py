@@ -103,7 +103,11 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
             raise
     if report.verdict == "conformant" and not report.findings:
         _remove_trace(options, report)
-    _print(report, options)
+    if options.json:
+        print_line(_rendered(report, "report").rstrip("\n"))
+    else:
+        lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
+        write_out("".join(f"{line}\n" for line in lines))
     for name in FILES:
         if (file := getattr(options, name)) is not None:
             try:
@@ -111,14 +115,6 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
             except OSError as error:
                 raise OutputLost(f"cannot write {file}: {error.strerror}") from error
     return report.exit_code
-
-
-def _print(report: Report, options: argparse.Namespace) -> None:
-    if options.json:
-        print_line(_rendered(report, "report").rstrip("\n"))
-        return
-    lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
-    write_out("".join(f"{line}\n" for line in lines))
 
 
 def _rendered(report: Report, form: str) -> str:

@@ -19,7 +19,9 @@ class Handshake(Observer):
     def request(self, exchange: Exchange) -> None:
         if exchange.method == "initialize":
             if exchange.by == "client":
-                self._initialization(exchange)
+                verdict = self.conversation.initialize is exchange or "a second initialize on one connection"
+                self.judge("initialize.once", verdict, exchange)
+                self._introduced("client", exchange.params, exchange.frame)
         elif exchange.by == "agent" or exchange.row is not None:
             name = "lint.before-initialize" if exchange.by == "agent" else "initialize.client-goes-first"
             verdict = self.conversation.is_initialized or f"{exchange.method} was sent before initialize was answered"
@@ -32,11 +34,6 @@ class Handshake(Observer):
             self._chosen(exchange)
             self._introduced("agent", exchange.fields, frame)
             self._ways_in(exchange, frame)
-
-    def _initialization(self, exchange: Exchange) -> None:
-        verdict = self.conversation.initialize is exchange or "a second initialize on one connection"
-        self.judge("initialize.once", verdict, exchange)
-        self._introduced("client", exchange.params, exchange.frame)
 
     def _introduced(self, side: Side, fields: dict[str, Any], frame: Frame) -> None:
         """Judge a side's version, capabilities and name; a client that offers version 2 may send them twice."""

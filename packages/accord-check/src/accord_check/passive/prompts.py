@@ -56,7 +56,8 @@ class Prompts(Observer):
         if update.kind == "available_commands_update":
             self._commands(update.fields.get("availableCommands"), update.session_id, update.frame)
         elif update.kind == "prompt_suggestions_update":
-            self._suggestions(update, update.frame)
+            wrong = next(filter(None, map(self._unsendable, objects(update.fields.get("suggestions")))), None)
+            self.judge("lint.suggestions.sendable", wrong, update)
 
     def _commands(self, commands: Any, session_id: str, frame: Frame) -> None:
         if self.conversation.version != 2 or not isinstance(commands, list):
@@ -76,10 +77,6 @@ class Prompts(Observer):
         ):
             declared = self.declares("client" if side == "client" else "agent", path)
             self.judge(name, declared or f"a skill was listed, but the {side} did not declare {path}", frame)
-
-    def _suggestions(self, update: Update, frame: Frame) -> None:
-        wrong = next(filter(None, map(self._unsendable, objects(update.fields.get("suggestions")))), None)
-        self.judge("lint.suggestions.sendable", wrong, frame)
 
     def _unsendable(self, suggestion: dict[str, Any]) -> str | None:
         blocks = list(objects(suggestion.get("prompt")))

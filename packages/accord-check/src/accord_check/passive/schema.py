@@ -102,14 +102,21 @@ def _walk(node: Node, value: Any, path: str) -> Iterator[Fault]:
             yield from _scalar(node, value, path)
         case OneWord():
             yield from _word(node, value, path)
+        case ListOf() if not isinstance(value, list):
+            yield Fault("misfit", path, f"expected a list, got {kind(value)}")
+        case MapOf() | Object() | Tagged() if not isinstance(value, dict):
+            yield Fault("misfit", path, f"expected an object, got {kind(value)}")
         case ListOf(item, skip_invalid):
-            yield from _list(item, value, path, forgiven=skip_invalid)
+            for index, each in enumerate(cast("list[Any]", value)):
+                found = _walk(item, each, f"{path}[{index}]")
+                yield from _forgiven(found) if skip_invalid else found
         case MapOf(item):
-            yield from _map(item, value, path)
+            for key, each in cast("dict[str, Any]", value).items():
+                yield from _walk(item, each, f"{path}.{key}")
         case Object(cls):
             yield from _object(cls, value, path)
         case Tagged():
-            yield from _tagged(node, value, path)
+            yield from _tagged(node, cast("dict[str, Any]", value), path)
         case Chosen():
             yield from _chosen(node, value, path)
         case AnyOf(options):
@@ -149,23 +156,6 @@ def _word(word: OneWord, value: Any, path: str) -> Iterator[Fault]:
             yield from _unknown(value, path)
         else:
             yield Fault("misfit", path, f"expected one of {', '.join(word.known)}, got {value[:60]!r}")
-
-
-def _list(item: Node, value: Any, path: str, *, forgiven: bool) -> Iterator[Fault]:
-    if not isinstance(value, list):
-        yield Fault("misfit", path, f"expected a list, got {kind(value)}")
-        return
-    for index, each in enumerate(cast("list[Any]", value)):
-        found = _walk(item, each, f"{path}[{index}]")
-        yield from _forgiven(found) if forgiven else found
-
-
-def _map(item: Node, value: Any, path: str) -> Iterator[Fault]:
-    if not isinstance(value, dict):
-        yield Fault("misfit", path, f"expected an object, got {kind(value)}")
-        return
-    for key, each in cast("dict[str, Any]", value).items():
-        yield from _walk(item, each, f"{path}.{key}")
 
 
 def _object(
@@ -221,12 +211,9 @@ def _forgiven(found: Iterator[Fault]) -> Iterator[Fault]:
         yield Fault("damaged", fault.path, fault.problem) if fault.kind == "misfit" else fault
 
 
-def _tagged(union: Tagged, value: Any, path: str) -> Iterator[Fault]:
-    if not isinstance(value, dict):
-        yield Fault("misfit", path, f"expected an object, got {kind(value)}")
-        return
+def _tagged(union: Tagged, value: dict[str, Any], path: str) -> Iterator[Fault]:
     place = f"{path}.{union.tag_field}"
-    tag = cast("dict[str, Any]", value).get(union.tag_field)
+    tag = value.get(union.tag_field)
     variants = dict(union.variants)
     if not isinstance(tag, str):
         problem = "is missing" if tag is None else f"expected a string, got {kind(tag)}"
@@ -235,7 +222,7 @@ def _tagged(union: Tagged, value: Any, path: str) -> Iterator[Fault]:
         yield from _object(variants[tag], value, path)
     elif (right := _recased(tag, variants)) is not None:
         yield Fault("casing", place, f"{tag!r} must be written {right!r}")
-    elif legacy.wrapped(tag, variants, cast("dict[str, Any]", value)) is not None:
+    elif legacy.wrapped(tag, variants, value) is not None:
         yield Fault("misfit", path, f'a content block must stand in {{"type": "content", "content": ...}}, got {tag!r}')
     elif union.open:
         yield from _unknown(tag, place)
@@ -388,7 +375,7 @@ class Schema(Observer):
     def _offers_two_versions(self, exchange: Exchange) -> bool:
         """Whether it is an `initialize` that must be readable in more than one version."""
         asked = exchange.params.get("protocolVersion")
-        return exchange.method == "initialize" and isinstance(asked, int) and not isinstance(asked, bool) and asked > 1
+        return exchange.method == "initialize" and isinstance(asked, int) and asked > 1
 
     def _method(self, message: Message, *, is_request: bool) -> None:
         method, by, frame = message.method, message.by, message.frame

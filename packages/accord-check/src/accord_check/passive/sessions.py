@@ -478,9 +478,5 @@ class Cursors(Observer):
         kind = str(anchor.get("type"))
         if (member := _ID_OF_ANCHOR.get(kind)) is not None:
             seen = (kind, anchor.get(member)) in self._entities.get(session_id, set())
-            wrong = (
-                None
-                if seen
-                else f"a cursor is anchored to the {kind} {anchor.get(member)!r}, which no update has shown"
-            )
-            self.judge("lint.cursor.anchor-known", wrong, update)
+            unknown = f"a cursor is anchored to the {kind} {anchor.get(member)!r}, which no update has shown"
+            self.judge("lint.cursor.anchor-known", seen or unknown, update)

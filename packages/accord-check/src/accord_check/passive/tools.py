@@ -99,11 +99,10 @@ class Tools(Observer):
         left = call.status in _ENDED and status not in (call.status, *_ENDED)
         verdict = not left or f"the tool call {given!r} went from {call.status} to {status}"
         self.judge("lint.tool.status-kept", verdict, call.first, frame)
-        if call.waits is not None:
-            if status == "completed":
-                problem = f"the tool call {given!r} was completed while its permission was asked for"
-                self.found("tool.waits-for-permission", problem, call.waits.frame, frame)
-        elif call.refused is not None and status == "completed":
+        if status == "completed" and call.waits is not None:
+            problem = f"the tool call {given!r} was completed while its permission was asked for"
+            self.found("tool.waits-for-permission", problem, call.waits.frame, frame)
+        elif status == "completed" and call.refused is not None:
             problem = f"the tool call {given!r} was completed, although its permission was refused"
             # The agent may call a refusal that it reported to the model a completed call.
             self.found("tool.waits-for-permission", problem, call.refused, frame, severity="warn")
@@ -146,10 +145,8 @@ class Tools(Observer):
             call.in_turn = False
             if exchange.fields.get("stopReason") != "end_turn":
                 continue
-            problem = None
-            if call.status not in _ENDED:
-                problem = f"the tool call {given!r} was {call.status} when its turn ended"
-            self.judge("tool.end-reported", problem, call.first, answered)
+            still = f"the tool call {given!r} was {call.status} when its turn ended"
+            self.judge("tool.end-reported", call.status in _ENDED or still, call.first, answered)
 
     def _places(self, fields: dict[str, Any], frame: Frame) -> None:
         for place in objects(fields.get("locations")):

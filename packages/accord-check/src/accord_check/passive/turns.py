@@ -71,8 +71,9 @@ class Turns(Observer):
             self.saw("lint.prompt.cancelled-unasked", "agent")
             if exchange.fields.get("stopReason") == "cancelled":
                 self._unasked.append((frame, exchange.session_id))
-        if exchange.succeeded:
-            self._reason(exchange, frame)
+        if exchange.succeeded and isinstance(reason := exchange.fields.get("stopReason"), str):
+            verdict = not is_odd_reason(reason) or f"the stop reason is {reason[:60]!r}"
+            self.judge("lint.prompt.stop-reason", verdict, frame)
         if exchange.session_id is not None:
             self._last[exchange.session_id] = exchange
             self.saw("prompt.updates-before-answer", "agent")
@@ -120,12 +121,6 @@ class Turns(Observer):
             return  # the answer was on its way
         verdict = reason == "cancelled" or f"the cancelled prompt ended with {reason!r} {after:.1f} s later"
         self.judge("prompt.cancel.answers-cancelled", verdict, *places)
-
-    def _reason(self, exchange: Exchange, answered: Frame) -> None:
-        reason = exchange.fields.get("stopReason")
-        if isinstance(reason, str):
-            verdict = not is_odd_reason(reason) or f"the stop reason is {reason[:60]!r}"
-            self.judge("lint.prompt.stop-reason", verdict, answered)
 
     def _speaker(self, update: Update, session_id: str) -> None:
         given = update.fields.get("messageId")

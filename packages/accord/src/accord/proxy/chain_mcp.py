@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw
 
@@ -39,7 +39,7 @@ from accord.proxy.link import INITIALIZE, Link, Port, version_in
 from accord.proxy.switchboard import OwnAnswer, RawNeighbour, Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request
-from accord.trace.meaning import body_of
+from accord.trace.meaning import body_of, items_of
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -125,13 +125,11 @@ class ProxyLending:
         if not self._servers:
             return params
         given = None if params is None else codec.loads(params)
-        if not isinstance(given, dict):
-            return params
-        fields = cast("dict[str, Any]", given)
+        fields = body_of(given)
         there: Any = fields.get("mcpServers") or []
-        if not isinstance(there, list):
+        if not isinstance(given, dict) or not isinstance(there, list):
             return params
-        listed = cast("list[Any]", there)
+        listed = items_of(there)
         for server in self._servers:
             _check_name(server, listed)
         ours = [self._description(server, version) for server in self._servers]
@@ -141,8 +139,8 @@ class ProxyLending:
         """Return a request that opens a session, with a server of this session only; it exists until the connection
         ends.
         """
-        fields = cast("dict[str, Any]", codec.loads(codec.encode(request)))
-        listed = cast("list[Any]", fields.get("mcpServers") or [])
+        fields = body_of(codec.loads(codec.encode(request)))
+        listed = items_of(fields.get("mcpServers"))
         _check_name(server, listed)
         described = self._described_now(server, version)
         made: RequestT = codec.convert({**fields, "mcpServers": [*listed, described]}, type(request))
@@ -184,7 +182,7 @@ class ProxyLending:
 
 def _check_name(server: ToolServer, listed: list[Any]) -> None:
     """Raise RequestError if a request lists a server of this name already."""
-    if any(isinstance(it, dict) and cast("dict[str, Any]", it).get("name") == server.name for it in listed):
+    if any(body_of(it).get("name") == server.name for it in listed):
         raise RequestError.invalid_params(
             f"a proxy lends an MCP server {server.name!r} already; give yours another name", path="$.mcpServers"
         )
@@ -262,7 +260,7 @@ class AgentBridge:
         servers = body_of(given).get("mcpServers")
         if not isinstance(servers, list):
             return False
-        listed = [self._reachable(server) for server in cast("list[Any]", servers)]
+        listed = [self._reachable(server) for server in items_of(servers)]
         if any(server is None for server in listed):
             problem = "mcpServers: the agent takes no servers over ACP, and there is no bridge to it"
             self._board.refuse(self._nearer.link, request_id, INVALID_PARAMS, f"Invalid params: {problem}")
@@ -275,7 +273,7 @@ class AgentBridge:
         """Return this description in a form that the agent can use; None if there is none."""
         if not isinstance(server, dict):
             return server
-        fields = cast("dict[str, Any]", server)
+        fields = body_of(server)
         server_id = text_of(fields, "serverId", "id")
         if fields.get("type") != "acp" or server_id is None:
             return fields
