@@ -133,17 +133,12 @@ def install_shown(entry: RegistryEntry, index: AgentIndex, options: InstallOptio
         agent = install(entry, index.source_of(entry), options, progress)
     except InstallError as error:
         progress.end()
-        show_words(error)
+        if error.words:  # the last lines of the program that failed
+            print_error("\n".join(f"  | {line}" for line in error.words.splitlines()))
         raise
     finally:
         progress.end()
     return agent
-
-
-def show_words(error: InstallError) -> None:
-    """Show the last lines of the program that failed."""
-    if error.words:
-        print_error("\n".join(f"  | {line}" for line in error.words.splitlines()))
 
 
 class ShownProgress(Progress):

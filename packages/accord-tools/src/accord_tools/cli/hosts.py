@@ -181,12 +181,9 @@ def _state(host: HostRow) -> str:
 
 
 def _row(host: HostRow) -> tuple[str, ...]:
-    connections, load = ("", "") if host.is_over else (f"{host.connections:,}", _load(host))
+    load = "forwards only" if host.load == float("inf") else f"{host.load:.3f}"
+    connections, load = ("", "") if host.is_over else (f"{host.connections:,}", load)
     return host.name, host.id, host.address, _state(host), connections, load
-
-
-def _load(host: HostRow) -> str:
-    return "forwards only" if host.load == float("inf") else f"{host.load:.3f}"
 
 
 def _plain(host: HostRow) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.trace_options import record_agent
 
 if TYPE_CHECKING:
-    from accord_tools.inspector.inspector_app import Inspector, StartedAgent
+    from accord_tools.inspector.inspector_app import StartedAgent
 
 EPILOG = """\
 examples:
@@ -97,14 +97,10 @@ async def _inspect(files: list[Path], port: int, *, opens: bool, agent: StartedA
     ended = asyncio.Event()
     with on_signals((signal.SIGINT, signal.SIGTERM), ended.set):
         async with inspecting(library, port=port, agent=agent) as inspector:
-            _say_where(inspector, opens=opens)
+            print_line(f"The inspector is at {inspector.url}")
+            if opens:
+                webbrowser.open(inspector.url)
             await ended.wait()
-
-
-def _say_where(inspector: Inspector, *, opens: bool) -> None:
-    print_line(f"The inspector is at {inspector.url}")
-    if opens:
-        webbrowser.open(inspector.url)
 
 
 def _files(words: list[str]) -> list[Path]:

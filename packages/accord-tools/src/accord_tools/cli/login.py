@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 async def _login(options: argparse.Namespace, agent: ChosenAgent) -> None:
-    from accord import connect
+    from accord import Unknown, connect
 
     spoken = protocol_versions(options)
     async with connect(agent.target(), versions=spoken) as remote:
-        methods = methods_of(remote)
+        methods = [method for method in remote.auth_methods if not isinstance(method, Unknown)]
         if options.list or not methods:
             _list(methods, remote.name)
             return
@@ -71,13 +71,6 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> None:
         print_line(f"Logged in to {label(remote.name, COLUMNS)}.")
     if not options.no_check:
         print_line(await _how_long(agent, _id(method), spoken))
-
-
-def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
-    """The methods of types that we know."""
-    from accord import Unknown
-
-    return [method for method in remote.auth_methods if not isinstance(method, Unknown)]
 
 
 async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None = None) -> None:

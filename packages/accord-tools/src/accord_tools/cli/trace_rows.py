@@ -50,7 +50,9 @@ LONGEST = 4_000
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = SHOW_EPILOG.format(filters="\n".join(_filter_lines()))
+    rows = [(", ".join(key.examples), key.shows) for key in FILTERS.values() if not key.is_of_page]
+    filters = "\n".join(f"  {example:<27}{shows}" for example, shows in [*rows, TEXT])
+    parser.epilog = SHOW_EPILOG.format(filters=filters)
     parser.usage = "accord trace show [options] [FILE] [FILTER...]"
     parser.add_argument("words", nargs="*", metavar="FILE", help=TRACE_HELP + "; then filters")
     parser.set_defaults(takes_agent=True)  # what follows -- are filters
@@ -64,11 +66,6 @@ def grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression, as of Python")
     parser.add_argument("files", nargs="*", metavar="FILE", help=TRACE_HELP)
     option(parser, "-i --ignore-case", "take capitals and small letters as the same")
-
-
-def _filter_lines() -> list[str]:
-    rows = [(", ".join(key.examples), key.shows) for key in FILTERS.values() if not key.is_of_page]
-    return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
 
 
 def run_show(options: argparse.Namespace) -> None:
@@ -97,15 +94,11 @@ def run_grep(options: argparse.Namespace) -> int:
         with readable_trace(path):
             look = TraceRows(read_header(path), path if len(options.files) > 1 else "")
             for entry in entries(read(path)):
-                if _matches(pattern, entry):
+                frame = entry.event.frame
+                if pattern.search(entry.text if frame is None else frame.decode("utf-8", "replace")):
                     found = True
                     write_out(look.row(entry) + "\n")
     return ENDED_WELL if found else FAILED
-
-
-def _matches(pattern: re.Pattern[str], entry: Entry) -> bool:
-    frame = entry.event.frame
-    return pattern.search(entry.text if frame is None else frame.decode("utf-8", "replace")) is not None
 
 
 def _file_and_filters(words: list[str]) -> tuple[str | None, list[str]]:

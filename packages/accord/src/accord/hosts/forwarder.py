@@ -217,8 +217,10 @@ class PeerApp:
         if path == HEALTH and HOP not in headers:
             await _answer(send, 200, "ok")
             return
+        method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
+        target: bytes = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         try:
-            forward = self._signer.verify(headers.get(HOP, ""), _method_of(scope), _target_of(scope), headers)
+            forward = self._signer.verify(headers.get(HOP, ""), method, target.decode("latin-1"), headers)
             if path == HEALTH:  # a replayed request gets nothing that the peer did not get
                 await _answer(send, 200, self._signer.sign_clock(time.monotonic(), forward))
                 return
@@ -229,7 +231,7 @@ class PeerApp:
         if path == METRICS:
             await _answer(send, 200, self._app.metrics_text())
             return
-        if path in COMMANDS and scope["method"] == COMMANDS[path]:
+        if path in COMMANDS and method == COMMANDS[path]:
             await _answer(send, 200, await self._administer(path, forward.owner, scope["query_string"]))
             return
         await self._app(self._signed_scope(scope, forward, headers), receive, send)
@@ -261,15 +263,6 @@ class PeerApp:
             "headers": [(name.encode(), value.encode()) for name, value in fields],
             "extensions": {**scope.get("extensions", {}), FORWARDED: signed},
         }
-
-
-def _method_of(scope: Scope) -> str:
-    return WEBSOCKET if scope["type"] == "websocket" else scope["method"]
-
-
-def _target_of(scope: Scope) -> str:
-    target: bytes = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
-    return target.decode("latin-1")
 
 
 async def _refuse(scope: Scope, send: Send, bad: BadSignature) -> None:

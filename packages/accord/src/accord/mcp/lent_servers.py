@@ -8,7 +8,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -124,8 +124,8 @@ class LentServers:
         message = cast("Params", params)
         served = self._by_connection.get(text_of(message, "connectionId") or "")
         if served is not None:
-            method, inner = inner_of(message)
-            await _quietly(served.line, method, inner)
+            with suppress(MessageRefused):  # the server has ended; its connection will be closed
+                await served.line.tell(*inner_of(message))
 
     # Requests, by either
 
@@ -192,8 +192,3 @@ async def _serve(server: ToolServer, line: McpLine) -> None:
         line.close()
         carrying.cancel()
         await asyncio.gather(carrying, return_exceptions=True)
-
-
-async def _quietly(line: McpLine, method: str, params: Any) -> None:
-    with suppress(MessageRefused):  # the server has ended; its connection will be closed
-        await line.tell(method, params)

@@ -302,7 +302,9 @@ class SharedHost(Host):
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if client.end.done():
             return None
-        return await self._agent(owner, _version_in(client.first.result())).serve(client)
+        message = parse(client.first.result())
+        version = version_in(object_in(message.params)) if isinstance(message, RequestFrame) else 1
+        return await self._agent(owner, version).serve(client)
 
     def _agent(self, owner: str, version: int) -> SharedAgent:
         for agent in self._agents.get(owner, ()):
@@ -328,9 +330,3 @@ class SharedHost(Host):
         await asyncio.gather(*(agent.close(grace) for agents in self._agents.values() for agent in agents))
         if self._tasks is not None and self._tasks.running:
             await asyncio.wait(self._tasks.running)
-
-
-def _version_in(frame: bytes) -> int:
-    """The protocol version that this `initialize` asks for."""
-    message = parse(frame)
-    return version_in(object_in(message.params)) if isinstance(message, RequestFrame) else 1

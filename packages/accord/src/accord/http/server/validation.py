@@ -115,27 +115,19 @@ async def read(method: str, headers: Headers, body: Callable[[], Awaitable[bytes
     """Read a request; `body` is awaited for a POST of JSON only. Raises Refusal."""
     match method:
         case "POST":
-            _check_media_type(headers)
+            if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+                raise Refusal(415, f"Content-Type must be {JSON}")
             return posted(headers, await body())
         case "GET":
-            _check_accept(headers)
+            # A missing Accept header or `*/*` is refused: the specification requires it to be explicit.
+            if EVENTS not in headers.get("accept", "").lower():
+                raise Refusal(406, f"Accept must include {EVENTS}")
             last = _number(headers, LAST_EVENT_ID, "Last-Event-ID must be an event id of this server")
             return Reads(_connection(headers), headers.get(SESSION_ID) or None, last)
         case "DELETE":
             return Ends(_connection(headers))
         case _:
             raise Refusal(405, "method not allowed; use POST, GET or DELETE")
-
-
-def _check_media_type(headers: Headers) -> None:
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-        raise Refusal(415, f"Content-Type must be {JSON}")
-
-
-def _check_accept(headers: Headers) -> None:
-    # A missing Accept header or `*/*` is refused: the specification requires it to be explicit.
-    if EVENTS not in headers.get("accept", "").lower():
-        raise Refusal(406, f"Accept must include {EVENTS}")
 
 
 def _connection(headers: Headers) -> str:
