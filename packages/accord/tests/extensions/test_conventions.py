@@ -381,8 +381,8 @@ async def test_a_rate_limit_is_a_notice_when_it_is_nearly_or_wholly_used():
     assert notice_of([RateLimits], updates.UsageUpdate(1, 10, meta={"_claude/rateLimit": 7})) is None
 
 
-def writing_agent():
-    agent = accord.Agent("writes", unstable=True)
+def writing_agent(local=False):
+    agent = accord.Agent("writes", unstable=True, local=local)
 
     @agent.on_prompt
     async def write(turn: accord.Turn) -> None:
@@ -393,9 +393,9 @@ def writing_agent():
     return agent
 
 
-@pytest.mark.parametrize("version", [1, 2])
-async def test_an_agent_restores_what_it_wrote_itself_since_a_cursor(tmp_path, version):
-    async with accord.connect(writing_agent(), unstable=True, versions=(version,)) as remote:
+@pytest.mark.parametrize(("version", "local"), [(1, False), (2, False), (1, True)])
+async def test_an_agent_restores_what_it_wrote_itself_since_a_cursor(tmp_path, version, local):
+    async with accord.connect(writing_agent(local), unstable=True, versions=(version,)) as remote:
         session = await remote.new_session(tmp_path)
         for text in ("a.txt one", "a.txt two", "b.txt new", "c.txt new"):
             await session.prompt(text)

@@ -172,7 +172,7 @@ class Lifecycle:
             length = 0 if request.cursor_id is None else await self._length_at(source, request.cursor_id)
             places, _ = await cut_places(self._store, source)
         later = {message_id for (speaker, message_id), at in places.items() if speaker == "user" and at >= length}
-        return codec.plain(await restore_files(later, overwrite=request.overwrite))
+        return codec.plain(await restore_files(self._connection.client.local, later, overwrite=request.overwrite))
 
     async def _length_at(self, source: StoredSession, cursor: str) -> int:
         """Return how many entries a fork at this cursor keeps; raises RequestError for an unknown cursor."""

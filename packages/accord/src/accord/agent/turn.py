@@ -274,7 +274,7 @@ class Turn(Elicits, Generic[StateT]):
         """The session's files: the client's if it lends them, else those of this machine inside its folders."""
         from accord.agent.workspace import TurnFiles  # loads what reads and writes files here
 
-        return TurnFiles(self.session, self.session._record, self.client, self._link.client.check_local)
+        return TurnFiles(self.session, self.session._record, self.client, self._link.client)
 
     @property
     def skills(self) -> Sequence[AgentSkill]:

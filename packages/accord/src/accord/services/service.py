@@ -191,9 +191,9 @@ class LocalHost:
     """The services of this process, for sessions of an agent in the same process."""
 
     def __init__(self, services: Sequence[Service]) -> None:
-        self._services = list(services)
+        self.services = list(services)
         declared = v1.ClientCapabilities()
-        for service in self._services:
+        for service in self.services:
             declared = service.declare(declared)
         self.capabilities = Capabilities(declared)
         """The capabilities that a client with these services would declare."""
@@ -206,13 +206,13 @@ class LocalHost:
     def handlers_for(self, session: ServedSession) -> Handlers:
         """Handlers of these services that work for this session."""
         handlers = Handlers()
-        for service in self._services:
+        for service in self.services:
             handlers = handlers_of(service, lambda _: session).over(handlers)
         return handlers
 
     async def release(self, session: ServedSession) -> None:
         """Release all data of a session that has ended."""
-        for service in self._services:
+        for service in self.services:
             await service.release(session)
 
 
