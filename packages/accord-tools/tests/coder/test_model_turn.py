@@ -253,10 +253,10 @@ async def test_the_model_knows_the_folder_and_what_git_says_if_the_user_trusts_i
         (project / "later.txt").touch()
         await session.prompt("Go on")
     said = text_of(model.bodies[-1])
-    for line in ("hello.txt", "src/deep/ (2 files)"):
+    for line in ("hello.txt", "src/deep/ (files: 2)"):
         assert f"\\n{line}" in said
     assert "two\\nlines.txt" not in said, "a name with a line break is one line"
-    assert ("branch work, 3 files changed" in said) is trusts
+    assert ("branch work; files changed since the last commit: 3." in said) is trusts
     assert ("\\nsrc/deep/b.c" in said) is trusts
     assert "later.txt" not in said, "a prompt that changes is not cached"
 

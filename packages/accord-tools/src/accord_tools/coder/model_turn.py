@@ -126,14 +126,14 @@ def folder_in_words(folder: Path, stopped: Callable[[], bool]) -> str:
             *above, _ = name.split("/")
             place = f"{'/'.join(above[:2])}/" if above else name
             counts[place] = counts.get(place, 0) + 1
-    lines = [f"{it} ({count:,} files)" if it.endswith("/") else it for it, count in counts.items()]
+    lines = [f"{it} (files: {count:,})" if it.endswith("/") else it for it, count in counts.items()]
     if lines:
         parts.append(_listed("Files when this session began:", lines))
     with suppress(AccordError, OSError, ValueError):  # no repository, or one that is not trusted
         git = Git(folder, is_folder_trusted)
         where = "no branch" if git.branch is None else f"branch {git.branch}"
         changed = [*git.diff("--name-only", "-z").split("\0")[:-1], *git.new_files()]
-        parts.append(_listed(f"Git then: {where}, {len(changed)} files changed since the last commit.", changed))
+        parts.append(_listed(f"Git then: {where}; files changed since the last commit: {len(changed):,}.", changed))
     return "\n\n".join(parts)
 
 
