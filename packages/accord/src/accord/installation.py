@@ -223,10 +223,12 @@ def _pip_install(package: str, extra: str = "") -> str:
     import shlex  # every start loads this module, and few ask it
     from pathlib import Path, PurePosixPath
 
+    from accord.paths import path_of_uri
+
     origin = _origin()
     url = str(origin.get("url", ""))
     if url.startswith("file://"):
-        source = Path(_folder(url))
+        source = Path(path_of_uri(url) or url)
         if source.suffix == ".whl" and package != "accord":
             return f"pip install --find-links {shlex.quote(str(source.parent))} {shlex.quote(f'{package}{extra}')}"
         if (beside := source.with_name(package)).is_dir():
@@ -256,12 +258,6 @@ def _origin() -> dict[str, Any]:
         return {"url": source.as_uri(), "dir_info": {"editable": True}} if is_checkout else {}
     origin: dict[str, Any] = json.loads(origin_text) if origin_text else {}
     return origin
-
-
-def _folder(url: str) -> str:
-    from accord.paths import path_of_uri
-
-    return str(path_of_uri(url) or url)
 
 
 # Names of a package that are loaded when they are first used (PEP 562).

@@ -296,6 +296,8 @@ class Http1Connection(TcpConnection):
 class Http1Request(AsgiRequest):
     """One request over HTTP/1.1, and its response."""
 
+    __slots__ = ("_begun", "_chunks", "_connection", "_in_chunks", "_is_head", "_keep")
+
     def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
         super().__init__(has_body=head.has_body)
         self._connection = connection

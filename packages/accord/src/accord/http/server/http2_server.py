@@ -45,6 +45,10 @@ REQUEST = 10
 class Http2Request(AsgiRequest):
     """One request over HTTP/2, and its response until it is written."""
 
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "_connection _counted _is_head _written has_begun has_received number waiting waits_since"
+    ).split()
+
     def __init__(self, connection: Http2Connection, number: int, *, is_head: bool, has_body: bool) -> None:
         super().__init__(has_body=has_body)
         self.number = number

@@ -464,6 +464,8 @@ log = logging.getLogger("accord.http")
 class Responder:
     """Sends one response."""
 
+    __slots__ = ("_send", "is_streaming", "more", "record")
+
     def __init__(self, record: AccessRecord, send: Send) -> None:
         self.record = record
         self.more: Sequence[tuple[str, str]] = ()

@@ -146,6 +146,11 @@ def close_after_reading(transport: asyncio.Transport) -> None:
 class AsgiRequest(ABC):
     """One request and its response."""
 
+    __slots__ = (  # noqa: SIM905 - as a list, each name would take a line
+        "_gone _has_passed_part _has_passed_whole _on_leave _parts _size _start _waiter is_answered is_sent is_whole "
+        "later"
+    ).split()
+
     def __init__(self, *, has_body: bool) -> None:
         self.is_answered = False
         """Whether the application has sent the whole response."""
