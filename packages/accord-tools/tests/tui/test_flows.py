@@ -29,6 +29,15 @@ def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
     wait_until(it.has_ended)
 
 
+@LARGE
+def test_leaving_with_a_draft_says_that_it_was_not_sent(terminal, size):
+    it = started(terminal, size)
+    it.write("half a thought")
+    it.sees("half a thought")
+    it.press("C-q")
+    it.sees("Your draft was not sent")
+
+
 @SMALL
 def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
     it = started(terminal, size)
@@ -60,7 +69,7 @@ def test_a_change_is_denied_and_the_user_says_what_to_do_instead(terminal, size)
 def test_a_command_is_allowed_and_its_output_and_exit_code_are_shown(terminal, size):
     it = started(terminal, size)
     it.send("/run sh -c 'echo $((6 * 7)) things; exit 3'")
-    it.sees("y Allow", "$ sh -c 'echo $((6 * 7)) things; exit 3'")
+    it.sees("y Allow", "○ echo $((6 * 7)) things; exit 3")
     it.answer("y", "")
     it.sees("42 things", "exit code 3", "It ended with 3.")
 

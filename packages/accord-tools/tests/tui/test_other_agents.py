@@ -116,7 +116,7 @@ def test_an_agent_of_another_sdk_asks_writes_and_runs(sdk_chat):
         {"ask": "terminal/wait_for_exit", "params": {"terminalId": "<terminal>"}},
         {"update": call},
     )
-    it.sees("y Allow", "$ sh -c")
+    it.sees("y Allow", "Allow this command?")
     it.answer("y", "")
     it.sees('"exitCode"')
 

@@ -161,3 +161,32 @@ async def test_a_command_that_comes_while_one_is_typed_joins_the_list(chat):
         await it.sees("/deploy", "Ship it")
         added.set()
         await it.idle()
+
+
+async def test_the_columns_of_a_table_are_aligned_as_it_says(chat):
+    agent = accord.Agent("tables")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("| a | price | mid |\n|---|---:|:---:|\n| x | 1 | y |\n| long | 12345 | yyyyy |\n")
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.idle()
+        await it.sees("a     price   mid", "x         1    y", "long  12345  yyyyy")
+
+
+async def test_an_error_in_the_summary_of_somebodys_extension_does_not_end_the_chat(chat, monkeypatch):
+    class Broken(accord.Extension[dict], name="example.com/broken"):
+        label = "Broken"
+
+        @property
+        def summary(self) -> str:
+            raise ZeroDivisionError("no summary")
+
+    agent = accord.Agent("talks")
+    agent.on_prompt(lambda turn: turn.say("still here"))
+    monkeypatch.setattr("accord_tools.tui.connection.installed_extensions", lambda: [Broken])
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("still here", "Broken failed: ZeroDivisionError: no summary")

@@ -200,13 +200,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def meant(word: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown word: the known word that is meant, if one is close.
 
-    >>> meant("--modle", ["--model"]), meant("--nosuch", ["--schema"])
+    >>> meant("--modle", ["--mode", "--model"]), meant("--nosuch", ["--schema"])
     ('; did you mean --model?', '')
     """
     import difflib  # errors are rare
 
     known = {it.lstrip("-"): it for it in known}  # equal dashes are no similarity
-    close = difflib.get_close_matches(word.lstrip("-"), known, n=1, cutoff=0.65)
+    typed = word.lstrip("-")
+    close = [it for it in known if sorted(it) == sorted(typed)]  # two letters changed places
+    close = close or difflib.get_close_matches(typed, known, n=1, cutoff=0.65)
     return f"; did you mean {known[close[0]]}?" if close else ""
 
 

@@ -99,7 +99,43 @@ async def test_a_yes_near_a_limit_adds_the_limit_once_more() -> None:
     assert asked == ["0.85 of 1 USD", "1.7 of 2 USD", "2.5 of 3 USD"]
 
 
-async def test_a_question_without_an_answer_ends_the_turn_at_the_limit_and_is_withdrawn() -> None:
+@pytest.mark.parametrize("limit", ["max_turns", "max_cost", "max_time"])
+async def test_a_limit_waits_for_the_answer_to_its_question(limit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if limit == "max_time":
+        monkeypatch.setattr("accord.client.budget.NEAR", 0.0)  # the question comes at once
+    asked: list[str] = []
+    answer = asyncio.Event()
+
+    async def ask(question: accord.BudgetQuestion) -> bool:
+        asked.append(question.limit)
+        await answer.wait()
+        return True
+
+    async with staged() as stage:
+        session = await stage.session()
+        most: dict[str, Any] = {limit: 0.05 if limit == "max_time" else 1}
+        reply = session.prompt("Hi", budget=accord.Budget(**most, ask=ask))
+        prompt = await stage.agent.expect("session/prompt")
+        for number in range(4):
+            call(stage, f"t{number}", "pending")
+            call(stage, f"t{number}", "completed")
+            spend(stage, 0.9 + number)
+        await eventually(lambda: session.state.usage is not None and session.state.usage.cost.amount == 3.9)
+        await eventually(lambda: asked == [limit])
+        if limit == "max_time":
+            passed = asyncio.Event()  # after the limit's own timer, which began before
+            asyncio.get_running_loop().call_later(0.05, passed.set)
+            await passed.wait()
+        assert not reply.cancelled
+        answer.set()
+        stage.end(prompt, "end_turn")
+        assert (await reply).exceeded is None
+
+
+async def test_a_question_that_nobody_answers_ends_the_turn_at_the_limit_and_is_withdrawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("accord.client.budget.ANSWER_WITHIN", 0.0)
     withdrawn: list[accord.BudgetQuestion] = []
 
     async def ask(question: accord.BudgetQuestion) -> bool:

@@ -240,7 +240,10 @@ def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
         if extra_of(error) is None:
             raise
         raise missing_extra("cli", "accord chat") from error
-    code = ChatApp(_choice(options), _options(options, worktrees)).run()
+    app = ChatApp(_choice(options), _options(options, worktrees))
+    code = app.run()
+    if any(it.draft.strip() for it in app.conversations):
+        print_error("Your draft was not sent; the next chat with this agent in this folder has it again.")
     return 0 if code is None else code
 
 

@@ -142,7 +142,7 @@ def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
             bar: Row = (("│ ", "dim"),)
             return [it.under(bar) for it in _together(inside)]
         case "table_open":
-            return _table(_cells(inside), rights=_rights(inside))
+            return _table(_cells(inside), sides=_sides(inside))
         case "hr":
             return [Paragraph([("─" * 24, "dim")], wrap="cut")]
         case _:  # a text of an unknown kind is shown as it was written
@@ -255,12 +255,12 @@ def _cells(tokens: Sequence[Token]) -> list[_Cells]:
     return rows
 
 
-def _rights(tokens: Sequence[Token]) -> list[bool]:
-    """Return which columns of a table are aligned to the right."""
-    return ["right" in str(token.attrs.get("style", "")) for token in tokens if token.type == "th_open"]
+def _sides(tokens: Sequence[Token]) -> list[str]:
+    """Return the side to which each column of a table is aligned."""
+    return [str(token.attrs.get("style", "")).rpartition(":")[2] for token in tokens if token.type == "th_open"]
 
 
-def _table(rows: Sequence[_Cells], widths: Sequence[int] = (), rights: Sequence[bool] = ()) -> list[Paragraph]:
+def _table(rows: Sequence[_Cells], widths: Sequence[int] = (), sides: Sequence[str] = ()) -> list[Paragraph]:
     """A table, its columns at least so wide: a line for each row, and one below the header."""
     if not rows or len(rows[0]) > MOST_COLUMNS:
         return [Paragraph([(" | ".join("".join(text for text, _ in cell) for cell in row), "")]) for row in rows]
@@ -271,7 +271,7 @@ def _table(rows: Sequence[_Cells], widths: Sequence[int] = (), rights: Sequence[
         spans: list[Span] = []
         for place, cell in enumerate(row[: len(widths)]):
             styled = [(text, f"bold {style}".strip()) for text, style in cell] if number == 0 else cell
-            cells.append(Cell(styled, place < len(rights) and rights[place]))
+            cells.append(Cell(styled, sides[place] if place < len(sides) else ""))
             spans += [(" " * GAP, "")] if place else []
             spans += cells[-1].padded(tuple(styled), widths[place], cell_len)
         shown.append(Paragraph(spans, wrap="cut", table=TableRow(cells, widths)))
@@ -301,15 +301,15 @@ class OpenTable:
         lines = later.partition("\n\n")[0].split("\n")[: LOOK_AHEAD // len(rows[0])]
         seen = [it.strip().strip("|").split("|") for it in lines]
         self._widths = _widths([*rows, *([[(cell.strip(), "")] for cell in row] for row in seen)])
-        self._rights = _rights(table)
-        self.first = _table(rows, self._widths, self._rights)
+        self._sides = _sides(table)
+        self.first = _table(rows, self._widths, self._sides)
         """The header and those rows."""
 
     def rows(self, table: Sequence[Token]) -> list[Paragraph]:
         """Return more rows of it, parsed below its header."""
         rows = _cells(table)
         self._widths = _widths(rows, self._widths)
-        return _table(rows, self._widths, self._rights)[2:]
+        return _table(rows, self._widths, self._sides)[2:]
 
 
 LOOK_AHEAD = 300

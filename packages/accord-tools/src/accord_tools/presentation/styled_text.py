@@ -47,15 +47,17 @@ class Cell(NamedTuple):
     """A cell of a table's row."""
 
     spans: Sequence[Span]
-    is_right: bool = False
-    """Whether its text is aligned to the right."""
+    align: str = ""
+    """The side to which its text is aligned: `right` or `center`, else the left."""
 
     def padded(self, row: Row, width: int, measure: Measure) -> Row:
         """Return one row of its text in this many columns."""
         gap = width - sum(measure(text) for text, _ in row)
         if gap <= 0:
             return row
-        return ((" " * gap, ""), *row) if self.is_right else (*row, (" " * gap, ""))
+        before = gap if self.align == "right" else gap // 2 if self.align == "center" else 0
+        sides = [((" " * blanks, ""),) if blanks else () for blanks in (before, gap - before)]
+        return (*sides[0], *row, *sides[1])
 
 
 class TableRow(NamedTuple):

@@ -132,12 +132,20 @@ def _steps(entries: Sequence[updates.PlanEntry], most: int) -> list[Paragraph]:
 
 def extensions(session: RemoteSession | None, shown: Iterable[type[Extension[Any]]]) -> list[Paragraph]:
     """Return the summaries of the protocol's extensions about the session, such as its goal: one line each."""
-    summaries = {} if session is None else {it.label or it.name: session.extension(it).summary for it in shown}
+    summaries = {} if session is None else {it.label or it.name: _summary(session, it) for it in shown}
     return [
         Paragraph([(label(said, 300), "")], ((f" {label(name, 30)} ", "accent"),), wrap="cut")
         for name, said in summaries.items()
         if said
     ]
+
+
+def _summary(session: RemoteSession, extension: type[Extension[Any]]) -> str:
+    """Return an extension's summary; the error of one that fails, whoever wrote it."""
+    try:
+        return str(session.extension(extension).summary or "")
+    except Exception as error:
+        return f"failed: {type(error).__name__}: {error}"
 
 
 def _done(state: SessionState) -> int:

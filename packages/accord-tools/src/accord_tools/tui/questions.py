@@ -266,7 +266,7 @@ class BudgetAsked(Question):
         )
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
-        return [Paragraph([("The agent works on; without an answer it is stopped at the limit.", "dim")])]
+        return [Paragraph([("The agent works on. The limit waits a minute for your answer.", "dim")])]
 
 
 class QuestionBlock(Block):

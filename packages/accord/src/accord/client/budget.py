@@ -3,6 +3,9 @@
     usage_update, tool_call ─▶ BudgetWatch ─▶ near a limit: `ask`, once      ─▶ yes: the limit grows by itself
                       clock ─▶             ─▶ past it: the turn is cancelled, and `outcome.exceeded` says which
 
+A limit waits for the answer of a question about it, for at most `ANSWER_WITHIN` seconds: fast tools may begin the next
+round before anybody can read a question.
+
 An agent reports its cost after it has spent it, so the last step may exceed the limit. Nothing is counted for a prompt
 without a budget.
 """
@@ -24,6 +27,9 @@ from accord.session import updates
 
 NEAR = 0.8
 """The share of the cost and of the time at which `ask` is called; of turns, it is the last one."""
+
+ANSWER_WITHIN = 60.0
+"""Seconds for which a limit that was passed waits for the open question about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Budget:
     is a round in which the agent uses tools; calls that overlap are one round.
 
     `ask(question)` is called once near each limit, while the agent works on. If it returns True, the limit grows by
-    its own value; False cancels the turn at once. Without an answer the turn ends at the limit.
+    its own value; False cancels the turn at once. A limit waits a minute for the answer, and then ends the turn.
     """
 
     _: KW_ONLY
@@ -104,12 +110,17 @@ class BudgetWatch:
         self._reply = reply
         self._most = budget.limits
         """The present limits."""
+        self._last: dict[BudgetField, float] = {}
+        """The latest amounts."""
         self._cost_before = self._cost()
         self._rounds = 0
         self._seen: set[str] = set()
         self._running: set[str] = set()
         self._asked: set[BudgetField] = set()
-        self._asking: list[asyncio.Task[None]] = []
+        self._asking: dict[BudgetField, asyncio.Task[None]] = {}
+        """The open questions."""
+        self._late: dict[BudgetField, asyncio.TimerHandle] = {}
+        """The ends of the limits that wait for an answer."""
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._stop_counting = self._session.on_change(self._count)
@@ -126,8 +137,10 @@ class BudgetWatch:
             self._stop_counting()
             if self._timer is not None:
                 self._timer.cancel()
-            for asking in self._asking:
+            for asking in self._asking.values():
                 asking.cancel()
+            for late in self._late.values():
+                late.cancel()
 
     def _cost(self) -> float:
         usage = self._session.state.usage
@@ -156,18 +169,23 @@ class BudgetWatch:
         self._spent("max_time", self._loop.time() - self._began)
         is_asked = self._budget.ask is None or "max_time" in self._asked
         most = self._most["max_time"] if is_asked else self._near("max_time", most)
-        self._timer = self._loop.call_at(self._began + most, self._look_at_time)
+        if "max_time" not in self._late:
+            self._timer = self._loop.call_at(self._began + most, self._look_at_time)
 
     def _spent(self, limit: BudgetField, spent: float) -> None:
         most = self._most.get(limit)
         if most is None or self._reply.done:
             return
+        self._last[limit] = spent
         if spent > most or (spent == most and limit != "max_turns"):
-            self._stop(limit)
+            if limit not in self._asking:
+                self._stop(limit)
+            elif limit not in self._late:
+                self._late[limit] = self._loop.call_later(ANSWER_WITHIN, self._stop, limit)
         elif self._budget.ask is not None and limit not in self._asked and spent >= self._near(limit, most):
             self._asked.add(limit)
             asking = self._ask(self._budget.ask, BudgetQuestion(limit, spent, most, self._unit(limit)))
-            self._asking.append(self._session._remote._tasks.start(asking, f"the question about {limit}"))
+            self._asking[limit] = self._session._remote._tasks.start(asking, f"the question about {limit}")
 
     def _near(self, limit: BudgetField, most: float) -> float:
         return most if limit == "max_turns" else most * NEAR
@@ -182,7 +200,11 @@ class BudgetWatch:
         if not await in_thread_of_user(ask)(question):
             self._stop(limit)
             return
-        self._most[limit] += self._budget.limits[limit]
+        if (late := self._late.pop(limit, None)) is not None:
+            late.cancel()
+        del self._asking[limit]
+        spent = self._loop.time() - self._began if limit == "max_time" else self._last[limit]
+        self._most[limit] = max(self._most[limit], spent) + self._budget.limits[limit]
         self._asked.discard(limit)
         if limit == "max_time":
             if self._timer is not None:
