@@ -193,6 +193,7 @@ def test_an_expected_failure_lets_the_run_pass(report, tmp_path):
     apply_expectations(expectations(tmp_path, f'[expect]\n"{LATE}" = "to be fixed"\n'), report)
     assert (report.verdict, report.count("expected"), report.count("fail")) == ("conformant", 1, 0)
     assert "(expected)" in "\n".join(as_text(report))
+    assert re.findall(r"\(expected\)</b> <span class=.id.>([^<]+)", as_html(report)) == [LATE]
     [run] = json.loads(as_sarif(report))["runs"]
     assert run["results"][0]["suppressions"] == [{"kind": "external"}]
 

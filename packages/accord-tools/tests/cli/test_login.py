@@ -56,6 +56,11 @@ def test_a_login_that_ends_with_the_process_is_told_with_what_to_do(user):
     assert "last" not in user.said("login", "--no-check", "--", *DEMO)
 
 
+def test_the_login_methods_are_listed_in_a_line_each(user):
+    user.write("keeping.py", KEEPING)
+    assert user.said("login", "--list", "--", "keeping.py") == "web  In the browser\n"
+
+
 def test_a_login_that_a_second_process_knows_lasts(user):
     user.write("keeping.py", KEEPING)
     assert "The login lasts" in user.said("login", "keeping.py")

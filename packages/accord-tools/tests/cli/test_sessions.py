@@ -152,6 +152,9 @@ def test_what_an_agent_cannot_do_is_said(user):
         done = user.accord("sessions", *command, "--", *agent)
         assert done.returncode == 1
         assert says in done.stderr
+    done = user.accord("sessions", "list", "--", *agent)
+    assert "the agent cannot list sessions; these are those that accord run has opened" in done.stderr
+    assert f"has no session of {user.folder}; --all lists those of all folders\n" in done.stdout
 
 
 def test_a_session_is_forked_whole_or_at_a_place(demo):

@@ -282,6 +282,20 @@ def test_a_picture_is_drawn_in_bounds_and_its_data_cannot_end_the_sequence() -> 
 
 
 @pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("file:///srv/project/a.txt#L3", "a.txt L3"),
+        ("file:///srv/project", "file:///srv/project"),
+        ("file:///srv/other/a.txt", "file:///srv/other/a.txt"),
+        ("https://example.com/a.txt", "https://example.com/a.txt"),
+    ],
+)
+def test_a_file_is_named_relative_to_the_folder_that_it_is_in(uri: str, shown: str) -> None:
+    file = v1.EmbeddedResource(v1.TextResourceContents(uri=uri, text="one"))
+    assert placeholder(file, "/srv/project").startswith(f"[file: {shown}, 3 ")
+
+
+@pytest.mark.parametrize(
     "image",
     [
         png(0, 5),

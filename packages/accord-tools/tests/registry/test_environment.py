@@ -144,6 +144,7 @@ def test_what_another_client_cannot_have_is_not_exported_and_that_is_said(user, 
     assert "keyring:" not in done.stdout
     assert json.loads(done.stdout)["agent_servers"]["shown"]["env"] == {"B": "2"}
     assert "not exported: the variable KEY from your keyring, the variables in" in done.stderr
+    assert ", the clean environment\n" in done.stderr
 
 
 def test_the_options_are_refused_for_a_url(user):
