@@ -106,6 +106,20 @@ async def test_of_several_edits_none_is_made_if_one_does_not_fit(opened, script,
     assert (project / "hello.txt").read_text() == "hello\nworld\n"
 
 
+async def test_a_file_that_changes_during_the_question_is_not_overwritten(opened, script, model, project):
+    async def allow(_):
+        (project / "hello.txt").write_text("changed\n")
+        return True
+
+    script.say(call("edit_file", path="hello.txt", old="world", new="moon"), "Done.")
+    async with opened(client=accord.Client(files=True, permissions=allow)) as session:
+        await session.prompt("Go")
+        (edited,) = session.state.tool_calls.values()
+    assert "hello.txt has changed meanwhile. Read it again." in answers_of(model)[0]
+    assert (edited.status, "the file has changed meanwhile" in edited.text) == ("failed", True)
+    assert (project / "hello.txt").read_text() == "changed\n"
+
+
 async def test_edits_are_taken_back_if_one_of_the_files_cannot_be_written(opened, script, model, project):
     (project / ".git").mkdir()
     (project / ".git" / "config").write_text("old\n")

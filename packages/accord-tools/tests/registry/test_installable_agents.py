@@ -269,3 +269,12 @@ def test_without_a_kept_list_the_search_shows_the_snapshot_that_came_with_accord
     assert done.stdout.splitlines()[1].startswith("gemini  Gemini CLI  ")
     assert "note: this list came with Accord; no list of https://" in done.stderr
     assert user.accord("agents", "search", "--offline", "--json").returncode == 1
+
+
+def test_entries_that_cannot_be_used_are_noted_for_people_alone(registry, user):
+    registry.add_archive("useful", {"useful": "#!/bin/sh\n"}, "./useful")
+    registry.agents.append({"id": "Bad Id"})
+    for options, is_noted in (((), True), (("--json",), False)):
+        done = user.accord("agents", "search", *options)
+        assert "useful" in done.stdout
+        assert ("note: 1 entries of" in done.stderr) == is_noted, done.stderr

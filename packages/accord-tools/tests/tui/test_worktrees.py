@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import accord
+from accord.project.git import find_repository
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.chat_storage import new_worktree
 from tests.tui.conftest import git
@@ -69,6 +70,7 @@ def test_a_folder_of_the_repository_stays_that_folder(tree):
     made = new_worktree(tree / "src", is_folder_trusted)
     assert made.folder == made.path / "src"
     assert (made.folder / "b.txt").exists()
+    assert is_folder_trusted(find_repository(made.path))
 
 
 def test_a_folder_without_git_and_a_name_that_is_taken_are_refused(tree, tmp_path_factory):

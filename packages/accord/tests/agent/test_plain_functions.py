@@ -251,6 +251,15 @@ async def test_threads_of_the_author_s_use_the_turn_and_end_with_it():
     assert [it.status for it in outcome.tool_calls] == ["completed", "completed"]
 
 
+async def test_what_is_started_must_be_a_function_and_not_its_result():
+    def work(turn):
+        with pytest.raises(TypeError, match=r"start\(\) takes a function"):
+            turn.start(turn.text.upper())
+        turn.say("told")
+
+    assert (await outcome_of(work)).text == "told"
+
+
 async def test_a_cancel_ends_the_threads_of_the_author_s_too(serve):
     begun, told = threading.Barrier(3), []
 

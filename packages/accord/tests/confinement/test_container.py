@@ -99,3 +99,13 @@ def test_a_folder_that_cannot_be_lent_is_refused(in_podman, tmp_path):
 def test_an_engine_that_is_missing_is_told():
     with pytest.raises(AccordError, match="program not found: no-such-engine, to run agents in containers"):
         CommandHost(["agent"], container=Container("image", engine="no-such-engine"))
+
+
+@pytest.mark.parametrize(("words", "shown"), [("no pods\nno cgroups", "no cgroups"), ("", "returned non-zero exit")])
+def test_an_engine_that_fails_is_reported_by_its_last_line(tmp_path, words, shown):
+    engine = tmp_path / "podman"
+    engine.write_text(f"#!/bin/sh\necho -n '{words}' >&2\nexit 3\n")
+    engine.chmod(0o755)
+    containers = Containers(Container("image", engine=str(engine)), ProcessLimits())
+    with pytest.raises(AccordError, match=f"podman cannot be used: .*{shown}"):
+        containers.sweep()

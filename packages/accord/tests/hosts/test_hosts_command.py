@@ -49,6 +49,12 @@ async def test_the_hosts_of_a_service_are_told_as_json(where):
     assert (two["state"], three["state"], three["load"]) == ("draining", "silent", None)
 
 
+async def test_a_service_without_hosts_is_said_to_have_none(tmp_path):
+    async with directory_of(str(tmp_path / "hosts.sqlite3"), "accord"):
+        said = accord_once("hosts", str(tmp_path / "hosts.sqlite3")).stdout
+    assert said == "No hosts. Start one with: accord serve --hosts ...\n"
+
+
 def test_a_file_that_lists_no_hosts_is_left_as_it_is(tmp_path):
     other = tmp_path / "other.sqlite3"
     with sqlite3.connect(other) as connection:

@@ -105,7 +105,7 @@ def deep(size: int, *, levels: int = chunked_decode.LEVELS) -> bytes:
 
 
 def test_much_text_below_many_levels_is_refused_under_its_id() -> None:
-    text = deep(chunked_decode.DEEP)
+    text = deep(chunked_decode.DEEP // 2)
     call = chunked_decode.read([b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b}}' % text])
     assert isinstance(call, Malformed)
     assert (call.id, call.answerable) == (7, True)

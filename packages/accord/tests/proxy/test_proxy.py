@@ -743,3 +743,14 @@ async def test_a_message_of_the_author_s_own_is_seen_in_every_version(around, pr
         client, agent = await around(proxy, version=version)
         client.tell("_mine/ping", {"number": 1})
         assert (await agent.expect("_mine/ping"))["params"] == {"number": 2}
+
+
+async def test_a_notification_whose_params_are_invalid_passes_unseen_and_the_log_says_so(around, proxy, caplog):
+    @proxy.from_client(v1.CancelNotification)
+    def never(notification):
+        raise AssertionError
+
+    client, agent = await around(proxy)
+    client.tell("session/cancel", {"sessionId": 7})
+    assert (await agent.expect("session/cancel"))["params"] == {"sessionId": 7}
+    assert "session/cancel passes unseen: its params are invalid" in caplog.text
