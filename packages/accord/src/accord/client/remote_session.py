@@ -560,8 +560,7 @@ class RemoteSession:
         """Ask the agent to stop, and the services to stop asking the user about this session."""
         if self._remote.peer.connection.is_open:
             self._remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
-        for turn in self._late.take():
-            turn._answered(v1.PromptResponse("cancelled"))
+        self._late.end(v1.PromptResponse("cancelled"))
         self.close_questions()
         self.state.cancel_unfinished()
 
@@ -651,8 +650,10 @@ class RemoteSession:
     async def _ended(self) -> None:
         """End the session here: it was closed, or its connection has ended for good."""
         self._is_open = False
-        for turn in [*self._turns, *self._late.take()]:
-            turn._answered(ConnectionClosed("closed", "the session was closed"))
+        closed = ConnectionClosed("closed", "the session was closed")
+        for turn in list(self._turns):
+            turn._answered(closed)
+        self._late.end(closed)
         self._settle()
         self._listeners.finish()
         self._remote._interceptors.forget_session(self.id)

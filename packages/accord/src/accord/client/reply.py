@@ -162,13 +162,9 @@ class Reply:
         self._cancelled = False
         self._posted: PendingRequest[Any] | None = None
         self._end_span: SpanEnd | None = None
-        self._sent_or_done: LightEvent | None = None
-        """Made only for a prompt that waits for its agent's restart."""
+        self._progress: LightEvent | None = None
+        """Set when the prompt is sent, gets its place, or has ended; made for tasks that wait for one of them."""
         self._result: v1.PromptResponse | Exception | None = None
-        self._finished: LightEvent | None = None
-        """Set when the turn has ended; made for tasks that wait for that."""
-        self._inserted: LightEvent | None = None
-        """Set when the prompt has its place, or never gets one; made for tasks that wait for that."""
         self._message_id: str | None = None
         """The id of the prompt's message; None before the agent has sent it, and in version 1."""
         self._begins_at: int | None = None
@@ -213,17 +209,23 @@ class Reply:
         return self._message_id
 
     async def _until_receipt(self, posted: PendingRequest[Any]) -> None:
-        if self._message_id is None and self._result is None:
-            self._inserted = self._inserted or LightEvent()
-            with posted.awaited():
-                await self._inserted.wait()
+        with posted.awaited():
+            while self._message_id is None and self._result is None:
+                await self._next_step()
 
     async def _until_sent(self) -> None:
         """Wait until the prompt is sent, or has failed before."""
-        if self._result is None:
-            if self._sent_or_done is None:
-                self._sent_or_done = LightEvent()
-            await self._sent_or_done.wait()
+        while self._posted is None and self._result is None:
+            await self._next_step()
+
+    def _next_step(self) -> Coroutine[Any, Any, None]:
+        self._progress = self._progress or LightEvent()
+        return self._progress.wait()
+
+    def _has_progressed(self) -> None:
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.set()
 
     # Reading
 
@@ -347,9 +349,8 @@ class Reply:
                 await self._until_finished()
 
     async def _until_finished(self) -> None:
-        if self._result is None:
-            self._finished = self._finished or LightEvent()
-            await self._finished.wait()
+        while self._result is None:
+            await self._next_step()
 
     def _outcome_of(self, response: v1.PromptResponse) -> Outcome:
         entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
@@ -407,8 +408,8 @@ class Reply:
         """Note that the prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self._unread = posted, unread
         self._end_span, posted.end_span = posted.end_span, None
-        if self._sent_or_done is not None:
-            self._sent_or_done.set()
+        if self._progress is not None:
+            self._has_progressed()
 
     def _overflowed(self, overflow: Overflow) -> None:
         """Fail, because the reader fell too far behind, and ask the agent to stop."""
@@ -418,8 +419,7 @@ class Reply:
     def _was_inserted(self, message_id: str) -> None:
         """Note that the prompt has its place in the conversation, and its message this id."""
         self._message_id = message_id
-        if self._inserted is not None:
-            self._inserted.set()
+        self._has_progressed()
 
     def _withdraw(self) -> None:
         """Ask the agent not to begin with the prompt, if it has not answered it."""
@@ -438,12 +438,7 @@ class Reply:
                 self._end_span(result, self._session.state.usage)
             if self._posted is not None:
                 self._unread.finish()
-            if self._sent_or_done is not None:
-                self._sent_or_done.set()
-            if self._inserted is not None:
-                self._inserted.set()
-            if self._finished is not None:
-                self._finished.set()
+            self._has_progressed()
 
     async def _watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
@@ -530,10 +525,11 @@ class PromptsDuringRestart:
         self.waiting.append(turn)
         self._remote._tasks.start(self._send_in_time(turn, total, idle), "a prompt that waits for the agent's restart")
 
-    def take(self) -> list[Reply]:
-        """Remove and return all of them, which will not be sent; the caller finishes them."""
+    def end(self, result: v1.PromptResponse | Exception) -> None:
+        """Finish all of them with this result: they will not be sent."""
         taken, self.waiting = self.waiting, []
-        return taken
+        for turn in taken:
+            turn._answered(result)
 
     async def _send_in_time(self, turn: Reply, total: float | None, idle: float | None) -> None:
         loop = asyncio.get_running_loop()

@@ -164,8 +164,7 @@ class V2Session(RemoteSession):
             return None
         for turn in turns:
             turn._cancelled = True
-        for turn in self._late.take():
-            turn._answered(v1.PromptResponse("cancelled"))
+        self._late.end(v1.PromptResponse("cancelled"))
         self._tell_to_cancel(meta)
         return await turns[0].cancel()
 
@@ -173,7 +172,7 @@ class V2Session(RemoteSession):
         """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
         opened = next((it for it in self._tracker.prompts if it.turn is turn), None)
         if opened is None:  # it waits for the agent's restart
-            self._send_cancel(meta)
+            self._late.end(v1.PromptResponse("cancelled"))
             return
         is_waiting = opened.receipt is None
         if is_waiting:
@@ -200,11 +199,6 @@ class V2Session(RemoteSession):
         for opened in [it for it in self._tracker.prompts if it.turn._cancelled and it.receipt is not None]:
             self._tracker.dropped(opened)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
-
-    def _send_cancel(self, meta: JsonObject | None = None) -> None:  # noqa: ARG002
-        """Cancel the prompts that wait for the agent's restart."""
-        for turn in self._late.take():
-            turn._answered(v1.PromptResponse("cancelled"))
 
     # Updates
 
