@@ -2,7 +2,8 @@
 #   make demo      see it work
 #   make install   install the four packages into .venv, with the command accord
 #   make test      run the tests: a verdict in minutes
-#   make test-all  run every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
+#   make test-all  run every test, also over WebSocket, HTTP/1.1 and HTTP/2; many of one thing over one link each
+#   make test-links   run all of the interaction suite over every link
 #   make test-oldest   the same tests with the oldest releases that the packages allow
 #   make test-newest   the same with the newest
 #   make check     formatting, lint and types
@@ -36,7 +37,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-all test-sample test-oldest test-newest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs docs-links interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-links test-oldest test-newest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs docs-links interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -83,6 +84,9 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --part all
+
+test-links: $(VENV)/.test
+	@$(BIN)/python -m tests -n $(JOBS) --marker all_links
 
 # What make test leaves out, a part of it that another commit changes: continuous integration runs it.
 test-sample: $(VENV)/.test

@@ -6,7 +6,8 @@ pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
 pytest -m rust                      with what Rust offers beside its SDK, which takes ten minutes to build
-pytest -m links                     the interaction suite over every link: WebSocket, HTTP/1.1 and HTTP/2 as well
+pytest -m links                     the interaction suite over WebSocket and HTTP; version 2 and cases over one link
+pytest -m all_links                 the same, all of it over every link
 pytest -m release                   the wheel in clean environments: every Python with every extra
 pytest -m agents                    with real agents and a model that is made of rules
 """
@@ -77,7 +78,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "torture: faults on purpose, for --seconds")
     config.addinivalue_line("markers", "attack: attacks while honest peers work, for --seconds")
     config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
-    config.addinivalue_line("markers", "links: over WebSocket and HTTP, and every case; only with -m links")
+    config.addinivalue_line("markers", "links: over WebSocket and HTTP; only with -m links")
+    config.addinivalue_line("markers", "all_links: the same as links, with nothing left out")
     config.addinivalue_line("markers", "release: every Python with every extra; only with -m release")
     config.addinivalue_line("markers", "rust: with Rust's conductor and its examples; only with -m rust")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")

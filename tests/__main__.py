@@ -62,7 +62,7 @@ CHEAP, CHEAP_WALL = 0.1, 1.0
 CHEAPEST, CHEAPEST_WALL = 0.4, 2.0
 """The same for the cheapest case of a function that has no cheap one."""
 
-MARKERS = ("agents", "interop", "links", "release", "rust")
+MARKERS = ("agents", "all_links", "interop", "links", "release", "rust")
 """The markers of tests that run only when they are asked for; see conftest.py."""
 
 WITH_LINKS = ("-m", "links or not links")

@@ -28,6 +28,7 @@ import tempfile
 from collections import defaultdict
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -109,7 +110,7 @@ MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "Re
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): what a test needs of its link; see NEEDS in tests/interaction")
-    config.addinivalue_line("markers", "cases: many cases of one thing; over memory, and with -m links over one more")
+    config.addinivalue_line("markers", "cases: many cases of one thing; over memory, and with -m links over another")
     config.addinivalue_line("markers", "uvloop: a test that runs on uvloop as well")
 
 
@@ -125,27 +126,27 @@ def pytest_generate_tests(metafunc):
         every = [(way, version) for way in WAYS for version in (1, 2)]
         if "links" not in metafunc.config.option.markexpr:
             every = [it for it in every if it in ordinary]
-        metafunc.parametrize(
-            "connect",
-            [pytest.param(it, marks=() if it in ordinary else pytest.mark.links, id=named(*it)) for it in every],
-            indirect=True,
-        )
+        beyond = (pytest.mark.links, pytest.mark.all_links)
+        ways = [pytest.param(it, marks=() if it in ordinary else beyond, id=named(*it)) for it in every]
+        metafunc.parametrize("connect", ways, indirect=True)
 
 
 def named(way, version):
     return way if version == 1 else f"{way}-v{version}"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     here = f"{HERE}{os.sep}"
     items[:] = [item for item in items if not (str(item.path).startswith(here) and lacks(item))]
+    if "all_links" in config.option.markexpr:
+        return
     alike = defaultdict(list)
     for item in items:
         if str(item.path).startswith(here) and item.get_closest_marker("links"):
             way, version = item.callspec.params["connect"]
             if version == 2 or item.get_closest_marker("cases"):
                 alike[item.path, item.name.replace(named(way, version), "", 1)].append(item)
-    chosen = {id(links[number % len(links)]) for number, links in enumerate(alike.values())}
+    chosen = {id(links[crc32(name.encode()) % len(links)]) for (_, name), links in alike.items()}
     unchosen = {id(item) for links in alike.values() for item in links} - chosen
     items[:] = [item for item in items if id(item) not in unchosen]
 
