@@ -37,11 +37,11 @@ from accord.services.permission_policy import PolicyProbe
 from accord.session.replay_scan import marked
 from accord.store import StoredSession
 from accord.store.sqlite_store import SqliteStore
-from accord.testing.local_registry import LocalRegistry
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 from tests import fork_server
 from tests.cli.pseudo_terminal import start_terminals
+from tests.registry.local_registry import LocalRegistry
 
 if sys.platform == "win32":
     pytest.skip("a process cannot be forked there", allow_module_level=True)

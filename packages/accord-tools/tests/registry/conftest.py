@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from accord.testing.local_registry import LocalRegistry
 from accord_tools.registry import Progress
 from accord_tools.registry.agent_index import load_index
 from accord_tools.registry.install_agent import InstallOptions, install
 from tests.cli.conftest import User
 from tests.cli.pseudo_terminal import start_terminals
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
+from tests.registry.local_registry import LocalRegistry
 
 DEMO = f"""#!{sys.executable}
 import runpy, sys

@@ -8,10 +8,10 @@ import pytest
 
 from accord.errors import ConfigurationError
 from accord.paths import cache_folder
-from accord.testing.local_registry import Answer
 from accord_tools.presentation.quantities import ago
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import load_index
+from tests.registry.local_registry import Answer
 
 NPX = {"npx": {"package": "a@1.0.0"}}
 

@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from accord.testing.local_registry import tar_archive, zip_archive
 from accord_tools.registry import InstallError, UnsafeArchive, archives
 from accord_tools.registry.archives import form_of, unpack
+from tests.registry.local_registry import tar_archive, zip_archive
 
 
 @pytest.fixture

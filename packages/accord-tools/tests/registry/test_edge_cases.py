@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from accord.testing.local_registry import Answer
 from accord_tools.registry import RegistryError, installed_agents
 from accord_tools.registry.package_installers import program_name
 from tests.named_tests import named
 from tests.registry.conftest import DEMO
+from tests.registry.local_registry import Answer
 
 EDGE_CASES = {
     "an index of the future, with unknown keys": [

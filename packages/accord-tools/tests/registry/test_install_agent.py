@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from accord.testing.local_registry import Answer, tar_archive
 from accord_tools.registry import InstallError, RegistryError, archives, downloads, installed_agents
 from accord_tools.registry.agent_index import load_index
 from accord_tools.registry.entry import here as this_platform
 from tests.registry.conftest import DEMO
+from tests.registry.local_registry import Answer, tar_archive
 
 PROGRAM = "#!/bin/sh\necho started\n"
 NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from accord.testing.local_registry import Answer
 from accord_tools.registry.entry import here as this_platform, read_package
 from tests.registry.conftest import DEMO
+from tests.registry.local_registry import Answer
 
 NPX = {"npx": {"package": "helper@1.0.0", "args": ["--acp"]}}
 
