@@ -208,10 +208,13 @@ def test_the_names_of_styles_become_codes_of_the_terminal(style, code) -> None:
     assert Appearance(is_terminal=True, colours=True).painted(style, "x") == f"\x1b[{code}mx\x1b[0m"
 
 
-def test_usage_is_one_line() -> None:
-    context = v1.UsageUpdate(1_000, 4_000, v1.Cost(0.25, "USD"))
+@pytest.mark.parametrize(
+    ("amount", "words"), [(0.25, "0.25"), (0.000_075, "0.0001"), (3, "3"), (12_345.678, "12,345.7")]
+)
+def test_usage_is_one_line(amount, words) -> None:
+    context = v1.UsageUpdate(1_000, 4_000, v1.Cost(amount, "USD"))
     [line] = usage_lines(None, context)
-    assert line.text == "context 25% full (1,000 of 4,000), 0.25 USD"
+    assert line.text == f"context 25% full (1,000 of 4,000), {words} USD"
     assert list(usage_lines(None, None)) == []
 
 

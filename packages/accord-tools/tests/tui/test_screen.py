@@ -176,17 +176,29 @@ async def test_the_columns_of_a_table_are_aligned_as_it_says(chat):
         await it.sees("a     price   mid", "x         1    y", "long  12345  yyyyy")
 
 
-async def test_an_error_in_the_summary_of_somebodys_extension_does_not_end_the_chat(chat, monkeypatch):
+async def test_an_error_in_somebodys_extension_does_not_end_the_chat(chat, monkeypatch):
     class Broken(accord.Extension[dict], name="example.com/broken"):
         label = "Broken"
+
+        @classmethod
+        def notice(cls, update):  # noqa: ARG003 - as it is defined
+            raise ZeroDivisionError("no notice")
 
         @property
         def summary(self) -> str:
             raise ZeroDivisionError("no summary")
 
     agent = accord.Agent("talks")
-    agent.on_prompt(lambda turn: turn.say("still here"))
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("still here", meta={"example.com/broken": {}})
+        turn.answer_meta["example.com/broken"] = {}
+
     monkeypatch.setattr("accord_tools.tui.connection.installed_extensions", lambda: [Broken])
     async with chat(agent) as it:
-        await it.send("go")
-        await it.sees("still here", "Broken failed: ZeroDivisionError: no summary")
+        for _ in range(2):
+            await it.send("go")
+            await it.sees("still here", "Broken failed: ZeroDivisionError: no summary")
+            await it.idle()
+        assert it.screen().count("still here") == 2

@@ -43,7 +43,7 @@ def usage_words(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> l
         full = round(100 * context.used / context.size)
         words.append(f"context {full}% full ({context.used:,} of {context.size:,})")
     if context is not None and context.cost:
-        words.append(f"{context.cost.amount:.4g} {label(context.cost.currency, 8)}")
+        words.append(f"{round(context.cost.amount, 4):,.6g} {label(context.cost.currency, 8)}")
     return words
 
 

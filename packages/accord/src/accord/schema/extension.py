@@ -17,6 +17,7 @@ extension that follows another convention overrides both.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -30,6 +31,8 @@ from accord.schema.base import Json, Notification, Request, Unknown, tag_of
 
 if TYPE_CHECKING:
     from accord.schema.shared_updates import Notice
+
+log = logging.getLogger("accord")
 
 T = TypeVar("T")
 OfferT = TypeVar("OfferT")
@@ -338,4 +341,10 @@ def notice_of(extensions: Iterable[type[Extension[Any]]], update: Any) -> Notice
     """
     if not isinstance(update, Unknown) and not getattr(update, "meta", None):
         return None
-    return next((said for it in extensions if (said := it.notice(update)) is not None), None)
+    for extension in extensions:
+        try:
+            if (said := extension.notice(update)) is not None:
+                return said
+        except Exception:
+            log.exception("the notice of the extension %s failed", extension.name)
+    return None
