@@ -219,6 +219,19 @@ async def test_a_command_is_shown_once_as_a_person_would_type_it(chat, call, wid
         assert it.screen().count("npm test") == 1
 
 
+async def test_a_title_that_says_more_than_the_command_is_shown_beside_it(chat):
+    agent = accord.Agent("runs")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("git push --force", kind="execute", raw_input={"command": "git"}) as tool:
+            await tool.ask()
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("git push --force  $ git", "y Allow")
+
+
 async def test_a_question_whose_tool_call_is_further_up_names_its_command(chat):
     agent = accord.Agent("runs")
 

@@ -52,6 +52,8 @@ from accord.session import ToolCallState
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
 """Programs that run the line after their option `-c`."""
 
+_RUN = re.compile(r"^(?:(?:run|execute)\b:?\s*)?[`$\s]*", re.IGNORECASE)
+"""What stands before a command that a text only repeats."""
 _OPAQUE = re.compile(r"[`$<>(){}\n\r\\]")
 _SEPARATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
 
@@ -139,14 +141,15 @@ def typed_command(command: str | Sequence[str]) -> str:
 
 
 def repeats_command(text: str, line: str) -> bool:
-    """Whether a text only repeats a command, or its beginning.
+    """Whether a text only repeats a command, or its beginning: one that says more must be shown.
 
-    >>> [repeats_command(it, "npm test") for it in ("`npm test`", "Run npm te…", "Run the tests")]
+    >>> [repeats_command(it, "npm test") for it in ("`npm test`", "Run npm te…", "npm test && rm -rf .")]
     [True, True, False]
     """
-    core = text.strip(" `\n").removeprefix("$ ")
-    cut = core.removesuffix("…").removesuffix("...").rstrip(" ")
-    return line in core or (cut != core and cut.removeprefix("Run ").removeprefix("run ") in line)
+    plain = text.strip(" `\n")
+    core = _RUN.sub("", plain)
+    cut = core.removesuffix("…").removesuffix("...").rstrip()
+    return line in (plain, core) or (cut != core and line.startswith(cut))
 
 
 def is_shell(words: Sequence[str]) -> bool:
